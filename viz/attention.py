@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from viz.check import within
 from viz.encoding import Weights, block_maximum, check_weights, quantise, to_base64
 
 MEAN: None = None
@@ -101,12 +102,8 @@ def overview(
     Raises:
         ValueError: when the shapes do not fit or a weight is not in [0, 1].
     """
-    steps, heads, length, columns = probabilities.shape
-    if length != columns or len(special) != length:
-        raise ValueError(
-            f"weights are {length} x {columns} and {len(special)} tokens are described; "
-            "all three must be equal"
-        )
+    _check_flags(probabilities, special)
+    steps, heads, length, _ = probabilities.shape
     check_weights(probabilities)
     cells = steps * (heads + 1) + 1
     side = thumbnail_side(length, cells)
@@ -131,6 +128,17 @@ def overview(
         maps=to_base64(maps),
         strongest=links,
     )
+
+
+def _check_flags(probabilities: Weights, special: Sequence[bool]) -> None:
+    """Raise ValueError unless weights are [S, H, L, L], none of them 0, and there are L flags."""
+    check_place(probabilities, None, None)
+    length, columns = probabilities.shape[2:]
+    if length != columns or len(special) != length:
+        raise ValueError(
+            f"weights are {length} x {columns} and {len(special)} tokens are described; "
+            "all three must be equal"
+        )
 
 
 def _cells(probabilities: Weights) -> list[Weights]:
@@ -168,6 +176,9 @@ def head_weights(probabilities: Weights, layer: int | None, head: int | None) ->
 
 def check_place(probabilities: Weights, layer: int | None, head: int | None) -> None:
     """Raise ValueError unless [S, H, L, L] weights have this layer and head; see `head_weights`."""
+    if probabilities.ndim != 4 or not probabilities.size:
+        shape = " x ".join(map(str, probabilities.shape))
+        raise ValueError(f"weights are {shape}; needed are layers x heads x tokens x tokens")
     steps, heads = probabilities.shape[:2]
     if layer is None and head is not None:
         raise ValueError(
@@ -188,6 +199,7 @@ def clearest_head(probabilities: Weights, special: Sequence[bool]) -> tuple[int,
         probabilities: [S, H, L, L].
         special: L flags.
     """
+    _check_flags(probabilities, special)
     keep = without_special(special)
     if len(keep) < 2:
         return 0, 0
@@ -210,6 +222,7 @@ def staring_head(probabilities: Weights, special: Sequence[bool]) -> tuple[int, 
         probabilities: [S, H, L, L].
         special: L flags.
     """
+    _check_flags(probabilities, special)
     shares = probabilities[..., np.asarray(special, dtype=bool)].sum(axis=(-1, -2))
     layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
     return int(layer), int(head)
@@ -243,6 +256,8 @@ def strongest(weights: Weights, count: int, *, keep: Sequence[int] | None = None
         keep: positions that may take part, None for all.
     """
     positions = np.arange(weights.shape[0]) if keep is None else np.asarray(keep, dtype=np.intp)
+    for end in (positions.min(), positions.max()) if positions.size else ():
+        within("a position of keep", int(end), 0, len(weights) - 1)
     part = weights if keep is None else weights[np.ix_(positions, positions)]
     count = min(count, part.size)
     if count < 1:

@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from viz.figure import Chart, apart, colour, diverging, finish, plain
+from viz.check import one_each, something
+from viz.figure import Chart, apart, beside, colour, diverging, finish, plain, safe
 from viz.maps import Values, hover, label
 from viz.svg import Wording
 from viz.words import percent, quote
@@ -35,7 +36,16 @@ def ways(
         flow: Whether the last way is the flow. Each of its numbers is a problem of its own, and
             all are large: it has an axis that begins at the smallest, and marks instead of bars,
             whose lengths would have to begin at zero.
+
+    Raises:
+        ValueError: There is no way or no token, or there are not so many shares.
     """
+    something("way", names)
+    something("token", labels)
+    if shares.shape != (len(names), len(labels)):
+        raise ValueError(
+            f"shares are {shares.shape}, of {len(names)} ways and {len(labels)} tokens"
+        )
     count = len(names)
     figure = make_subplots(rows=count, shared_xaxes=True, vertical_spacing=0.09, figure=Chart())
     places = list(range(len(labels)))
@@ -47,7 +57,7 @@ def ways(
             "hovertemplate": hover(
                 Wording(
                     "{0}: {1} of it comes from {2}",
-                    name,
+                    safe(name),
                     "%{y:.3~g}\N{NO-BREAK SPACE}%",
                     "“%{customdata}”",
                 )
@@ -69,7 +79,11 @@ def ways(
             figure.add_bar(**common, marker={"color": colour("model")}, row=number, col=1)
             figure.update_yaxes(rangemode="tozero", row=number, col=1)
         figure.update_yaxes(
-            title={"text": name}, ticksuffix="\N{NO-BREAK SPACE}%", nticks=4, row=number, col=1
+            title={"text": safe(name)},
+            ticksuffix="\N{NO-BREAK SPACE}%",
+            nticks=4,
+            row=number,
+            col=1,
         )
     figure.update_xaxes(showgrid=False, range=[-0.6, len(labels) - 0.4])
     figure.update_xaxes(
@@ -119,8 +133,7 @@ def chances(found: Sequence[Chance], *, some_off: bool) -> go.Figure:
     Raises:
         ValueError: There is no word.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("word", found)
     words = apart([label(each.word) for each in found])
     shown = [
         f"<b>{word}</b>" if each.own else word for word, each in zip(words, found, strict=True)
@@ -137,7 +150,7 @@ def chances(found: Sequence[Chance], *, some_off: bool) -> go.Figure:
             name=name,
             marker={"color": colour(tone)},
             text=[percent(share) for share in shares],
-            textposition="auto",  # within a bar that leaves no room beside it
+            textposition=beside(shares),
             insidetextanchor="end",
             textangle=0,
             cliponaxis=False,
@@ -177,7 +190,13 @@ def products(
         shares: K, what softmax makes of their sums.
         keys: K tokens.
         title: Which query it is.
+
+    Raises:
+        ValueError: Values, shares and keys do not fit.
     """
+    one_each(len(keys), "key", shares=shares)
+    if values.ndim != 2 or len(values) != len(keys):
+        raise ValueError(f"values are {values.shape}; give a row for each of {len(keys)} keys")
     figure = make_subplots(
         cols=2,
         shared_yaxes=True,
@@ -206,7 +225,7 @@ def products(
         orientation="h",
         marker={"color": colour("model")},
         text=[percent(share) for share in shares],
-        textposition="auto",  # within a bar that leaves no room beside it
+        textposition=beside(shares),
         insidetextanchor="end",
         textangle=0,
         cliponaxis=False,

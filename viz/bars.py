@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from viz.check import something
 from viz.svg import INK, MONO, SOFT, TRACK, document, shorten, text_width, write
 
 WIDTH = 720
@@ -55,8 +56,7 @@ def bars_svg(groups: Sequence[Group], *, title: str, lines: Sequence[str] = ()) 
     Raises:
         ValueError: when there is no bar, or a share is not within 0 to 1.
     """
-    if not any(group.bars for group in groups):
-        raise ValueError("there is nothing to draw")
+    something("bar", [bar for group in groups for bar in group.bars])
     parts = [write(MARGIN, 26, _short(title, 80), size=15)]
     parts += [
         write(MARGIN, 48 + 20 * n, _short(line, 92), fill=SOFT) for n, line in enumerate(lines)

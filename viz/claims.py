@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish
+from viz.figure import Chart, colour, finish, whole
 from viz.svg import Wording
 
 SMALL = 0.001
@@ -26,7 +27,9 @@ class Measured:
 
 def readable(value: float, unit: str) -> str:
     """A number as people read it: 0.2177 is "0.218", 109,482,240 stays as it is."""
-    if value == int(value) and abs(value) < 1e15 and unit in ("", "million"):
+    if not math.isfinite(value):
+        shown = "\N{EN DASH}"
+    elif value == int(value) and abs(value) < 1e15 and unit in ("", "million"):
         shown = f"{int(value):,}"
     elif value and abs(value) < SMALL:
         shown = f"< {SMALL}"
@@ -48,8 +51,10 @@ def shares(numbers: Sequence[Measured]) -> list[float]:
     units = [number.unit for number in numbers]
     found = []
     for number in numbers:
-        same = [abs(other.value) for other in numbers if other.unit == number.unit]
-        if number.unit == "%":
+        same = [abs(n.value) for n in numbers if n.unit == number.unit and math.isfinite(n.value)]
+        if not math.isfinite(number.value):
+            found.append(0.0)
+        elif number.unit == "%":
             found.append(abs(number.value) / max(100.0, *same))
         elif not number.unit or units.count(number.unit) < 2 or not max(same):
             found.append(0.0)
@@ -97,7 +102,7 @@ def measured(numbers: Sequence[Measured], *, statement: str) -> go.Figure:
             x=x,
             y=[row + dy for row in rows],
             mode="text",
-            text=texts_there,
+            text=whole(texts_there),
             textposition=place,
             cliponaxis=False,
             hoverinfo="skip",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
+from viz.check import among, one_each
 from viz.figure import Chart, colour, finish
 from viz.svg import Wording
 
@@ -39,6 +40,12 @@ def worth(
         title: What is shown.
     """
     given = curves or {}
+    for term in names:
+        among("term", term, TONES)
+    for term in given:
+        among("term", term, names)
+    one_each(2 * reach + 1, "distance", **given)
+    one_each(len(names), "term", **{f"means at {at}": each for at, (_, each) in means.items()})
     figure = Chart()
     for place, (term, name) in enumerate(names.items()):
         tone = colour(TONES[term])
@@ -120,6 +127,7 @@ def table_rows(
         exact: First and last distance with a row of its own: shaded.
         title: Whose table it is.
     """
+    one_each(2 * reach + 1, "distance", rows=rows)
     figure = Chart()
     figure.add_scatter(
         x=[-count / 2, count / 2],

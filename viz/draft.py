@@ -69,7 +69,7 @@ class Draft(go.Figure):  # type: ignore[misc]
 
     @property
     def draft(self) -> Values | None:
-        """``data`` and ``layout`` as plain values to be read; None when the figure is made."""
+        """``data`` and ``layout`` as plain values; None when the figure is made."""
         return self._draft
 
     def drawn(self) -> Values:

@@ -6,7 +6,8 @@ the picture, ``layout.meta`` holds what a reader without a pointer or without ey
 numbers as a table, and the picture in a sentence (:func:`finish`).
 
 Texts of ours are :class:`viz.svg.Wording`, which a page may show in its own language
-(:func:`payload`); texts of visitors go through :func:`plain`, because Plotly reads markup.
+(:func:`payload`); texts of visitors go through :func:`plain`, because Plotly reads markup. Titles,
+and names of traces, go through it in :func:`finish`.
 """
 
 from __future__ import annotations
@@ -230,12 +231,20 @@ def categories(texts: Sequence[str]) -> list[str]:
     """Texts as categories of an axis, each apart from those that look the same; ours stay whole."""
     labels = apart([tick(text) for text in texts])
     pairs = zip(texts, labels, strict=True)
-    return [text if isinstance(text, Wording) else label for text, label in pairs]
+    return [safe(text) if isinstance(text, Wording) else label for text, label in pairs]
 
 
 def whole(texts: Sequence[str]) -> list[str]:
     """The same texts for what is shown in hover: nothing of them is cut."""
-    return [text if isinstance(text, Wording) else plain(text) for text in texts]
+    return [safe(text) for text in texts]
+
+
+def beside(lengths: Sequence[float]) -> list[str]:
+    """Where bars have their numbers: within, or beside where there is no room.
+
+    Of a bar without length Plotly would leave the number out.
+    """
+    return ["auto" if length else "outside" for length in lengths]
 
 
 def apart(labels: Sequence[str]) -> list[str]:
@@ -265,7 +274,8 @@ def finish(
 
     Args:
         figure: Traces; returned with its layout filled in.
-        title: What the chart shows; of it and of ``x`` and ``y`` what is not ours is no markup.
+        title: What the chart shows; of it, of ``x`` and ``y`` and of the names of traces what is
+            not ours becomes no markup.
         alt: The picture in one sentence, for who cannot see it.
         columns: Headings of the table twin.
         rows: Its rows: every number of the picture, as it is, and texts as people wrote them. At
@@ -280,12 +290,11 @@ def finish(
         raise ValueError(f"Every row of the table needs {len(columns)} cells.")
     draft = figure.draft if isinstance(figure, Draft) else None
     whole = draft or {"data": figure.data, "layout": figure.layout.to_plotly_json()}
-    named = [
-        trace
-        for trace in whole["data"]
-        if _of(trace, "name") and _of(trace, "showlegend") is not False
-    ]
-    above = (44 if len(named) > 1 else 20) + (28 if title else 0)
+    named = [trace for trace in whole["data"] if _of(trace, "name")]
+    for trace in named:
+        trace["name"] = safe(_of(trace, "name"))
+    legend = [trace for trace in named if _of(trace, "showlegend") is not False]
+    above = (44 if len(legend) > 1 else 20) + (28 if title else 0)
     figure.update_layout(  # in one go: each update looks at the whole figure
         margin={"t": above},
         title={"text": safe(title)},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from viz.check import one_each, something, within
 from viz.figure import Chart, categories, colour, finish, plain, tick
 from viz.svg import Wording
 from viz.words import percent
@@ -56,8 +57,7 @@ def generated(gaps: Sequence[Gap]) -> go.Figure:
     Raises:
         ValueError: There is no gap.
     """
-    if not gaps:
-        raise ValueError("there is nothing to draw")
+    something("gap", gaps)
     shown = gaps[:MOST_GAPS]
     rows: list[Choice | str] = []
     for gap in shown:
@@ -145,6 +145,9 @@ def losses(
         generator: Positions that were hidden, and the loss there in nats.
         discriminator: Its loss at every token; None where it has none (a gap of the text).
     """
+    one_each(len(tokens), "token", discriminator=discriminator)
+    for position, _ in generator:
+        within("a generator's position", position, 0, len(tokens) - 1)
     judged = [(n, loss) for n, loss in enumerate(discriminator) if loss is not None]
     labels = categories(tokens)
     figure = Chart()

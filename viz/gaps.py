@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, categories, colour, finish, plain, series, tick, whole
+from viz.check import one_each, something, square
+from viz.figure import Chart, categories, colour, finish, plain, safe, series, tick, whole
 from viz.svg import Wording
 
 LEAST = math.log(1e-5)
@@ -22,7 +23,7 @@ PAIR = ("%{customdata[0]}", "%{customdata[1]}")
 
 def chance(log: float | None) -> str:
     """A probability as people read it, however small, from its natural logarithm."""
-    if log is None:
+    if log is None or math.isnan(log):
         return "\N{EN DASH}"
     if log > LEAST:
         return f"{100 * math.exp(min(log, 0.0)):.3g}\N{NO-BREAK SPACE}%"
@@ -32,6 +33,11 @@ def chance(log: float | None) -> str:
     power += log - power * math.log(10) >= math.log(9.95)  # never 10.0
     raised = str(-power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{math.exp(log - power * math.log(10)):.1f} × 10⁻{raised}"  # noqa: RUF001
+
+
+def _share(log: float) -> float:
+    """The probability of a natural logarithm, which rounding may have left above 0."""
+    return math.exp(min(log, 0.0))
 
 
 def bits(log: float) -> float:
@@ -57,21 +63,20 @@ def fillings(found: Sequence[Filled], *, title: str) -> go.Figure:
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("filling", found)
     figure = Chart()
     kinds = {"apart": Wording("As separate gaps"), "chained": Wording("As a whole")}
     for (kind, name), tone in zip(kinds.items(), ("kept", "model"), strict=True):
         logs = [getattr(each, kind) for each in found]
         shown = [chance(log) for log in logs]
         _bars(figure, [bits(log) for log in logs], shown, [e.words for e in found], tone, name)
-    names = [Wording("{0}<br>{1}", each.way, tick(each.words)) for each in found]
+    names = [Wording("{0}<br>{1}", safe(each.way), tick(each.words)) for each in found]
     _rows(figure, names)
     most = max(max(bits(each.apart), bits(each.chained)) for each in found)
     figure.update_xaxes(range=[0, 1.2 * most + 0.1])
     figure.update_layout(barmode="group")
     rows: list[list[str | int | float | None]] = [
-        [each.way, each.words, *map(math.exp, logs), *logs]
+        [each.way, each.words, *map(_share, logs), *logs]
         for each in found
         for logs in [(each.apart, each.chained)]
     ]
@@ -106,8 +111,9 @@ def spelled(found: Sequence[Spelled], *, title: str) -> go.Figure:
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("word", found)
+    for each in found:
+        one_each(len(each.pieces), "piece", **{each.word: each.steps})
     figure = Chart()
     for n in range(max(len(each.pieces) for each in found)):
         steps = [each.steps[n] if n < len(each.steps) else None for each in found]
@@ -135,7 +141,7 @@ def spelled(found: Sequence[Spelled], *, title: str) -> go.Figure:
     figure.update_layout(barmode="stack", legend={"traceorder": "normal"})
     whole = [math.fsum(each.steps) for each in found]
     rows: list[list[str | int | float | None]] = [
-        [each.word, piece, math.exp(step), step, chance(total), total]
+        [each.word, piece, _share(step), step, chance(total), total]
         for each, total in zip(found, whole, strict=True)
         for piece, step in zip(each.pieces, each.steps, strict=True)
     ]
@@ -169,13 +175,19 @@ def answers(found: Sequence[Answer], *, title: str) -> go.Figure:
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("answer", found)
     figure = Chart()
     tones = [colour("hidden" if each.own else "model") for each in found]
-    shares = [100 * math.exp(min(each.log, 0.0)) for each in found]
+    shares = [_share(each.log) for each in found]
     words = [each.word for each in found]
-    _bars(figure, shares, [chance(each.log) for each in found], words, tones, None)
+    _bars(
+        figure,
+        [100 * share for share in shares],
+        [chance(each.log) for each in found],
+        words,
+        tones,
+        None,
+    )
     _rows(figure, categories(words))
     figure.update_xaxes(range=[0, 130], dtick=50, ticksuffix=" %")
     return finish(
@@ -183,7 +195,7 @@ def answers(found: Sequence[Answer], *, title: str) -> go.Figure:
         title,
         alt=Wording("{0}: its answers for the gap.", title),
         columns=[Wording("Word"), Wording("Probability"), Wording("log p")],
-        rows=[[each.word, math.exp(each.log), each.log] for each in found],
+        rows=[[e.word, share, e.log] for e, share in zip(found, shares, strict=True)],
         height=90 + 28 * len(found),
         revision=title,
     )
@@ -202,8 +214,10 @@ def each_word(
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not words or not models:
-        raise ValueError("there is nothing to draw")
+    something("word", words)
+    something("model", models)
+    one_each(len(words), "word", **models)
+    one_each(len(models), "model", perplexity=perplexity)
     figure = Chart()
     places = list(range(len(words)))
     for number, (name, logs) in enumerate(models.items()):
@@ -211,7 +225,7 @@ def each_word(
             x=places,
             y=[None if log is None else bits(log) for log in logs],
             mode="lines+markers",
-            name=plain(name),
+            name=name,
             line={"color": series(number)},
             marker={"size": 8, "symbol": number},
             hovertext=[plain(word) for word in words],
@@ -228,7 +242,7 @@ def each_word(
     )
     figure.update_yaxes(rangemode="tozero")
     rows: list[list[str | int | float | None]] = [
-        [word, *(None if log is None else math.exp(log) for log in logs)]
+        [word, *(None if log is None else _share(log) for log in logs)]
         for word, logs in zip(words, zip(*models.values(), strict=True), strict=True)
     ]
     rows.append([Wording("Pseudo-perplexity"), *perplexity])
@@ -245,12 +259,7 @@ def each_word(
 
 
 def sight(
-    names: Sequence[str],
-    seen: Sequence[Sequence[bool]],
-    *,
-    gap: int,
-    read: int | None,
-    said: str,
+    names: Sequence[str], seen: Sequence[Sequence[bool]], *, gap: int, read: int | None, said: str
 ) -> go.Figure:
     """Which word looks at which: the row's word at the words of the filled columns.
 
@@ -261,6 +270,7 @@ def sight(
         read: Row that the prediction is read from; None where it is read before the first word.
         said: What that row knows, in a sentence.
     """
+    square(len(names), "word", "seen", seen)
     places, words = list(range(len(names))), whole(names)
     looks = {
         True: Wording("“{0}” looks at “{1}”", *PAIR),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish
+from viz.figure import Chart, categories, colour, finish, safe, whole
 from viz.svg import Wording, listed
 
 _APART = "\N{NO-BREAK SPACE}" * 4
@@ -40,13 +40,12 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     """
     if not rows:
         raise ValueError("there is no rung")
-    labels = [row.title for row in rows]
     places = list(range(len(rows)))
     drawn = Chart()
     drawn.add_scatter(
         x=[row.value for row in rows],
         y=places,
-        text=[row.shown for row in rows],
+        text=whole([row.shown for row in rows]),
         mode="lines+markers",
         line={"color": colour("grey"), "width": 1.5},
         marker={
@@ -77,7 +76,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
     drawn.update_yaxes(
         tickmode="array",
         tickvals=places,
-        ticktext=labels,
+        ticktext=categories([row.title for row in rows]),
         range=[len(rows) - 0.4, -0.6],
         zeroline=False,
     )
@@ -86,7 +85,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
         x=[low if row.value is None else row.value for row in rows],
         y=places,
         mode="text",
-        text=[missing if row.value is None else _APART + row.shown + _APART for row in rows],
+        text=[missing if row.value is None else _APART + safe(row.shown) + _APART for row in rows],
         textposition=[f"middle {'left' if _rises(row) else 'right'}" for row in rows],
         textfont={"color": [colour("soft" if row.value is None else "ink") for row in rows]},
         cliponaxis=False,
@@ -102,10 +101,7 @@ def climb(rows: Sequence[Reached], *, chosen: int, figure: str) -> go.Figure:
             listed(Wording("{0} {1}", row.title, row.shown or missing) for row in rows),
         ),
         columns=[Wording("Rung"), figure, Wording("Another seed")],
-        rows=[
-            [label, missing if row.value is None else row.value, row.again]
-            for label, row in zip(labels, rows, strict=True)
-        ],
+        rows=[[row.title, missing if row.value is None else row.value, row.again] for row in rows],
         height=120 + 36 * len(rows),
         revision=figure,
         x=figure,

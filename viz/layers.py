@@ -9,7 +9,8 @@ from itertools import cycle
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain
+from viz.check import among, one_each
+from viz.figure import Chart, categories, colour, finish
 from viz.svg import Wording
 
 TONES = {"own": "hidden", "best": "model", "second": "kept"}
@@ -57,17 +58,21 @@ def ranks(
     Raises:
         ValueError: A line has not a rank for each layer.
     """
+    one_each(len(layers), "layer", best=best)
+    if vocabulary < 1:
+        raise ValueError(f"vocabulary is {vocabulary}; it must be at least 1")
+    names = categories(layers)
     figure = Chart()
     others = cycle(RIVALS)
     for index, line in enumerate(lines):
+        among("kind", line.kind, NAMES)
         tone = next(others) if line.kind == "rival" else TONES[line.kind]
-        if len(line.ranks) != len(layers):
-            raise ValueError(f"{line.word!r} needs a rank for each of {len(layers)} layers")
+        one_each(len(layers), "layer", ranks=line.ranks, probabilities=line.probabilities)
         figure.add_scatter(
-            x=list(layers),
+            x=names,
             y=list(line.ranks),
             mode="lines+markers",
-            name=Wording("“{0}”, {1}", plain(line.word), NAMES[line.kind]),
+            name=Wording("“{0}”, {1}", line.word, NAMES[line.kind]),
             line={"color": colour(tone), "dash": DASHES[index % len(DASHES)]},
             marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 9},
             customdata=[f"{chance:.3g}" for chance in line.probabilities],

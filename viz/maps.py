@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from viz.attention import strongest
 from viz.encoding import Weights, block_maximum, check_weights
-from viz.figure import LIGHT, Chart, apart, diverging, finish, plain
+from viz.figure import LIGHT, Chart, apart, diverging, finish, plain, safe
 from viz.svg import LETTER, Wording, shorten, text_width
 
 Values = NDArray[np.floating]
@@ -40,7 +40,7 @@ def labels(texts: Sequence[str]) -> list[str]:
     """Rows or columns of a map: tokens, each apart from those that look the same, or wordings."""
     tokens = apart([label(text) for text in texts])
     pairs = zip(texts, tokens, strict=True)
-    return [text if isinstance(text, Wording) else token for text, token in pairs]
+    return [safe(text) if isinstance(text, Wording) else token for text, token in pairs]
 
 
 def square_root() -> list[list[Any]]:
@@ -83,7 +83,8 @@ class Map:
         """Value of the strongest colour, above zero."""
         if self.top is not None:
             return self.top
-        return max(float(np.nanmax(np.abs(self.values), initial=0)), 1e-9)
+        finite = self.values[np.isfinite(self.values)]
+        return max(float(np.abs(finite).max(initial=0)), 1e-9)
 
 
 def attention_map(weights: Weights, labels: Sequence[str], *, title: str = "") -> go.Figure:

@@ -9,6 +9,7 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
+from viz.check import one_each, something, square, within
 from viz.figure import Chart, colour, finish, heat, plain, series
 from viz.svg import Wording, shorten
 from viz.words import percent
@@ -63,20 +64,20 @@ def paths(
     Raises:
         ValueError: There is no path, or no such layer.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("path", found)
     if any(not 0 <= layer < len(path.points) for path in found):
         raise ValueError(f"there is no layer {layer}")
+    steps = {f"path {path.number}": path.points for path in found}
+    one_each(len(found[0].points), "layer", **steps)
     names = [layer_name(number) for number in range(len(found[0].points))]
     figure = Chart()
     for path in found:
         _path(figure, path, layer, names)
     # Fixed, so that nothing but the marks moves from layer to layer.
-    figure.update_xaxes(range=_room([x for path in found for x, _ in path.points]))
+    bare = {"showticklabels": False, "automargin": False}
+    figure.update_xaxes(range=_room([x for path in found for x, _ in path.points]), **bare)
     ys = _room([y for path in found for _, y in path.points])
-    figure.update_yaxes(range=ys, scaleanchor="x", scaleratio=1)
-    figure.update_xaxes(showticklabels=False, automargin=False)
-    figure.update_yaxes(showticklabels=False, automargin=False)
+    figure.update_yaxes(range=ys, scaleanchor="x", scaleratio=1, **bare)
     finish(
         figure,
         "",
@@ -132,7 +133,7 @@ def _path(figure: go.Figure, path: Path, layer: int, names: Sequence[str]) -> No
         marker={"color": tone, "size": 22, "line": {"color": colour("paper"), "width": 1.5}},
         text=[f"<b>{path.number}</b>"],
         textfont={"color": colour("paper"), "size": 13},
-        name=f"{path.number} · {plain(_short(path.sentence))}",
+        name=f"{path.number} · {_short(path.sentence)}",
         hoverinfo="skip",
         **{**common, "showlegend": True},
     )
@@ -165,6 +166,10 @@ def alike(
         layer: Which is drawn; the table has them all.
         way: ``raw`` or ``centred``: which is drawn.
     """
+    within("layer", layer, 0, len(raw) - 1)
+    one_each(len(raw), "layer", centred=centred)
+    for each in (*raw, *centred):
+        square(len(numbers), "sentence", "a layer", each)
     drawn = (centred if way == "centred" else raw)[layer]
     labels = [str(number) for number in numbers]
     size = range(len(numbers))
@@ -221,9 +226,14 @@ def likeness(tables: Sequence[Square], random: Sequence[float], *, layer: int) -
             2019, arXiv 1909.00512), so only what lies above is likeness.
         layer: Marked.
     """
+    something("layer", tables)
+    one_each(len(tables), "layer", random=random)
+    for each in tables:
+        square(len(tables[0]), "sentence", "a layer", each)
     places = range(len(tables))
     names = [layer_name(at) for at in places]
     pairs = list(combinations(range(len(tables[0])), 2))
+    something("pair of sentences", pairs)
     mine = [sum(tables[at][a][b] for a, b in pairs) / len(pairs) for at in places]
     figure = Chart()
     figure.add_scatter(
@@ -273,8 +283,7 @@ def neighbours(found: Sequence[Neighbour]) -> go.Figure:
     Raises:
         ValueError: There is none.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("neighbour", found)
     ranks = list(range(1, len(found) + 1))
     least = min(0.0, *(each.cosine for each in found))
     figure = Chart()
@@ -315,12 +324,7 @@ def neighbours(found: Sequence[Neighbour]) -> go.Figure:
         figure,
         "",
         alt=Wording("The nearest word is “{0}” ({1}).", found[0].word, f"{found[0].cosine:.2f}"),
-        columns=[
-            Wording("Rank"),
-            Wording("Word"),
-            Wording("Cosine"),
-            Wording("In the sentence"),
-        ],
+        columns=[Wording("Rank"), Wording("Word"), Wording("Cosine"), Wording("In the sentence")],
         rows=[
             [rank, each.word, each.cosine, _sentence(each)]
             for rank, each in zip(ranks, found, strict=True)

@@ -8,7 +8,8 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, heat, plain, series
+from viz.check import one_each, something
+from viz.figure import Chart, beside, categories, colour, finish, heat, plain, safe, series
 from viz.svg import Wording, listed
 from viz.words import percent
 
@@ -47,14 +48,16 @@ def verdicts(said: Sequence[Verdict], *, texts: tuple[str, str]) -> go.Figure:
             orientation="h",
             marker={"color": colour(tone)},
             text=[
-                Wording("{0} {1}", each.labels[index], percent(chance)) if chance >= 0.15 else ""
+                safe(Wording("{0} {1}", each.labels[index], percent(chance)))
+                if chance >= 0.15
+                else ""
                 for each, chance in zip(said, chances, strict=True)
             ],
             textposition="inside",
             insidetextanchor="start" if index == 0 else "end",  # clear of the line at half
             insidetextfont={"size": 16, "color": colour("paper")},
             customdata=[
-                Wording("{0} {1}", each.labels[index], f"{100 * chance:.4g} %")
+                safe(Wording("{0} {1}", each.labels[index], f"{100 * chance:.4g} %"))
                 for each, chance in zip(said, chances, strict=True)
             ],
             hovertemplate="%{customdata}<extra></extra>",
@@ -70,7 +73,7 @@ def verdicts(said: Sequence[Verdict], *, texts: tuple[str, str]) -> go.Figure:
                 "y": place,
                 "xanchor": "left",
                 "yshift": 38,
-                "text": Wording("{0} ({1})", each.head, plain(each.model)),
+                "text": safe(Wording("{0} ({1})", each.head, each.model)),
                 "font": {"size": 14},
                 "showarrow": False,
             }
@@ -184,16 +187,17 @@ def alike(cosines: Mapping[str, tuple[float, float]], *, this: str, other: str) 
         this: What the pair is called.
         other: What the other is called.
     """
+    something("way to compare", cosines)
     figure = Chart()
     for index, name in enumerate((this, other)):
         figure.add_bar(
             x=[pair[index] for pair in cosines.values()],
-            y=list(cosines),
+            y=categories(list(cosines)),
             orientation="h",
             name=name,
             marker={"color": series(index)},
             text=[f"{pair[index]:.3f}" for pair in cosines.values()],
-            textposition="auto",
+            textposition=beside([pair[index] for pair in cosines.values()]),
             hovertemplate="%{x:.4f}<extra>%{fullData.name}</extra>",
         )
     least = min(0.0, *(value for pair in cosines.values() for value in pair))
@@ -241,17 +245,16 @@ def scores(
     Raises:
         ValueError: A judge has not a count for each case.
     """
+    one_each(len(cases), "case", **judges)
     figure = Chart()
     rights = any(count.right for counts in judges.values() for count in counts)
     for index, (name, counts) in enumerate(judges.items()):
-        if len(counts) != len(cases):
-            raise ValueError(f"{name} needs a count for each of {len(cases)} cases")
         figure.add_bar(
-            x=list(cases),
+            x=categories(cases),
             y=[count.of_all for count in counts],
-            name=name if isinstance(name, Wording) else plain(name),
+            name=name,
             marker={"color": series(index)},
-            customdata=[[count.said, count.right] for count in counts],
+            customdata=[[safe(count.said), safe(count.right)] for count in counts],
             hovertemplate="%{fullData.name}<br>%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
             showlegend=True,
         )

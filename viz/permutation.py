@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from viz.check import among, one_each, something, within
 from viz.figure import Chart, colour, finish, middle, plain, series, tick
 from viz.svg import INK, LINE, MONO, PAPER, SOFT, Wording, document, text_width, write
 
@@ -45,6 +46,11 @@ def masks_svg(masks: Sequence[Mask], names: Sequence[str], *, title: str, note: 
     """
     if not masks or any(len(row) != len(names) for mask in masks for row in mask.seen):
         raise ValueError("every row needs one cell per piece, and there must be a mask")
+    something("piece", names)
+    for mask in masks:
+        one_each(len(mask.rows), "row", seen=mask.seen)
+        for row in mask.rows:
+            within("row", row, 0, len(names) - 1)
     label = 40 + max(text_width(name) for name in names)
     width = round(2 * MARGIN + label + CELL * len(names))
     parts = [write(MARGIN, 26, title, size=15)]
@@ -117,8 +123,10 @@ def chances(
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not targets:
-        raise ValueError("there is nothing to draw")
+    something("target", targets)
+    for target in targets:
+        for name in (*own, *others):
+            among("order", name, target.chances)
     places = list(range(len(targets)))
     pieces = [f"{plain(target.piece)} {target.position}" for target in targets]
     figure = Chart()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, categories, colour, finish, heat, plain
+from viz.check import one_each, something, square
+from viz.figure import Chart, beside, categories, colour, finish, heat, whole
 from viz.svg import Wording
 
 
@@ -18,17 +19,19 @@ def reached(rows: Sequence[tuple[str, float]], *, name: str, share: bool) -> go.
         name: What the figure is called.
         share: Whether it is a share, shown in percent.
     """
+    something("method", rows)
     factor = 100 if share else 1
     shown = [f"{100 * value:.1f} %" if share else f"{value:.3f}" for _, value in rows]
     figure = Chart()
     figure.add_bar(
         x=[factor * value for _, value in rows],
-        y=[who for who, _ in rows],
+        y=categories([who for who, _ in rows]),
         orientation="h",
         text=shown,
-        textposition="auto",
+        textposition=beside([value for _, value in rows]),
         marker={"color": [colour("model"), *([colour("grey")] * (len(rows) - 1))]},
-        hovertemplate="%{y}: %{text}<extra></extra>",
+        hovertext=whole([who for who, _ in rows]),
+        hovertemplate="%{hovertext}: %{text}<extra></extra>",
     )
     figure.update_xaxes(
         range=[min(0, *(factor * value for _, value in rows)), factor],
@@ -54,7 +57,8 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> go.Figu
         labels: In the order of rows and columns.
         counts: For each right label, how often the model said which.
     """
-    names, whole = categories(labels), [plain(label) for label in labels]
+    square(len(labels), "label", "counts", counts)
+    names, entire = categories(labels), whole(labels)
     shares = [[count / (sum(row) or 1) for count in row] for row in counts]
     figure = Chart()
     figure.add_heatmap(
@@ -69,7 +73,7 @@ def confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> go.Figu
         xgap=2,
         ygap=2,
         colorbar={"ticksuffix": " %", "thickness": 10},
-        customdata=[[[row, column] for column in whole] for row in whole],
+        customdata=[[[row, column] for column in entire] for row in entire],
         hovertemplate="%{customdata[0]} → %{customdata[1]}: %{text} (%{z:.1f} %)<extra></extra>",
     )
     figure.update_yaxes(autorange="reversed", type="category")
@@ -98,6 +102,7 @@ def answers(pieces: Sequence[str], starts: Sequence[float], ends: Sequence[float
         starts: Probability that the answer begins there.
         ends: That it ends there.
     """
+    one_each(len(pieces), "piece", starts=starts, ends=ends)
     names = categories(pieces)
     figure = Chart()
     for name, values, tone in (
@@ -109,7 +114,7 @@ def answers(pieces: Sequence[str], starts: Sequence[float], ends: Sequence[float
             y=[100 * value for value in values],
             name=name,
             marker={"color": colour(tone)},
-            hovertext=[plain(piece) for piece in pieces],
+            hovertext=whole(pieces),
             hovertemplate="%{hovertext}: %{y:.2f} %<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(type="category", tickangle=-60)

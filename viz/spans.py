@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, middle, plain, series, tick
+from viz.check import among, one_each, something
+from viz.figure import Chart, categories, colour, finish, middle, plain, series, tick
 from viz.svg import Wording
 from viz.words import percent
 
@@ -35,6 +36,8 @@ class Place:
     """By each head; None where it is not asked, or nobody knows the word."""
 
 
+TONES = ("hidden", "model")
+"""Of the heads."""
 MOST_TOLD = 8
 """Places whose bars have room for their numbers."""
 
@@ -50,12 +53,15 @@ def heads(places: Sequence[Place], names: Sequence[str], *, title: str) -> go.Fi
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not places:
-        raise ValueError("there is nothing to draw")
+    something("place", places)
+    if len(names) > len(TONES):
+        raise ValueError(f"there are {len(names)} heads; give {len(TONES)} at most")
+    for place in places:
+        one_each(len(names), "head", **{place.word: place.given})
     changed = any(each and each.masked is not None for place in places for each in place.given)
     figure = Chart()
     for head, name in enumerate(names):
-        tone = colour(("hidden", "model")[head])
+        tone = colour(TONES[head])
         if changed:
             _bars(figure, places, Wording("{0}, [MASK]", name), tone, head, "masked", 0.35)
         label = Wording("{0}, now", name) if changed else name
@@ -139,12 +145,19 @@ def lengths(
         means: Mean length under each name, for the table.
         hidden: How many runs of each length a visitor has hidden: marks above the first bars.
     """
+    something("law", shares)
     count = max(map(len, shares.values()))
+    if hidden:
+        one_each(count, "length", hidden=hidden)
+        one_each(count, "length", **shares)
+    for name in shares if means is not None else ():
+        among("name", name, means or ())
     labels = [*map(str, range(1, count)), last]
+    drawn = categories(labels)
     figure = Chart()
     for index, (name, values) in enumerate(shares.items()):
         figure.add_bar(
-            x=labels[: len(values)],
+            x=drawn[: len(values)],
             y=[100 * value for value in values],
             name=name,
             marker={"color": series(index)},
@@ -154,7 +167,7 @@ def lengths(
         tallest = [max(each) for each in zip(*shares.values(), strict=True)]
         runs = [(n, times) for n, times in enumerate(hidden) if times]
         figure.add_scatter(
-            x=[labels[n] for n, _ in runs],
+            x=[drawn[n] for n, _ in runs],
             y=[100 * tallest[n] for n, _ in runs],
             mode="markers+text",
             marker={"symbol": "diamond", "size": 12, "color": colour("hidden")},

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from viz.check import one_each, something
 from viz.figure import Chart, apart, finish, plain, tick
 from viz.figure import colour as tone
 from viz.svg import LINE, MONO, SOFT, Wording, caption, document, shorten, text_width, write
@@ -150,8 +151,14 @@ def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.
     Raises:
         ValueError: There is nothing to draw.
     """
-    if not found:
-        raise ValueError("there is nothing to draw")
+    something("word", found)
+    if len(names) > len(TONES):
+        raise ValueError(f"there are {len(names)} conditions; give {len(TONES)} at most")
+    ranked = bool(found[0].ranks)
+    for each in found:
+        one_each(len(names), "condition", **{each.text: each.chances})
+        if ranked:
+            one_each(len(names), "condition", **{f"ranks of {each.text}": each.ranks})
     drawn = found[:MOST_BARS]
     labels = apart([f"<b>{tick(e.text)}</b>" if e.own else tick(e.text) for e in drawn])
     figure = Chart()
@@ -168,7 +175,6 @@ def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.
     figure.update_layout(barmode="group", bargap=0.25)
     figure.update_xaxes(ticksuffix=" %", rangemode="tozero")
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
-    ranked = bool(found[0].ranks)
     rows: list[list[str | int | float | None]] = []
     for each in found:
         row: list[str | int | float | None] = [each.text]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
-from viz.figure import Chart, colour, finish, plain, series
+from viz.check import among, one_each, something
+from viz.figure import Chart, colour, finish, plain, series, whole
 from viz.svg import Wording, listed, shorten
 
 CASES = {"M": "hidden", "R": "random", "K": "kept", "S": "hidden"}
@@ -56,6 +57,12 @@ def masks(
     """
     if not visits or any(len(visit.marks) != len(pieces) for visit in visits):
         raise ValueError("every epoch needs one mark per piece, and there must be an epoch")
+    something("piece", pieces)
+    one_each(len(pieces), "piece", asked=asked, contexts=contexts)
+    for visit in visits:
+        one_each(len(pieces), "piece", seen=visit.seen)
+        for mark in filter(None, visit.marks):
+            among("mark", mark[0], CASES)
     figure = Chart()
     first = {visit.draw: n for n, visit in reversed(list(enumerate(visits)))}
     again = [first[visit.draw] != n for n, visit in enumerate(visits)]
@@ -179,7 +186,7 @@ def _cells(figure: go.Figure, visits: Sequence[Visit | None], pieces: Sequence[s
         showscale=False,
         xgap=2,
         ygap=2,
-        text=[list(visit.marks) if visit else [""] * len(pieces) for visit in visits],
+        text=[whole(visit.marks) if visit else [""] * len(pieces) for visit in visits],
         texttemplate="%{text}",
         textfont={} if visits[0] else {"color": colour("ink")},
         customdata=[
@@ -203,7 +210,10 @@ def growth(contexts: Mapping[str, Sequence[float]]) -> go.Figure:
     Args:
         contexts: After each epoch, by the name of the masking.
     """
+    something("masking", contexts)
     epochs = len(next(iter(contexts.values())))
+    something("epoch", range(epochs))
+    one_each(epochs, "epoch", **contexts)
     figure = Chart()
     for index, (name, values) in enumerate(contexts.items()):
         figure.add_scatter(
@@ -307,7 +317,7 @@ def cuts(inputs: Sequence[Input], *, length: int, title: str) -> go.Figure:
         showgrid=False,
         tickmode="array",
         tickvals=list(range(1, len(inputs) + 1)),
-        ticktext=[each.said for each in inputs],
+        ticktext=whole([each.said for each in inputs]),
     )
     return finish(
         figure,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from viz.check import something
 from viz.svg import MONO, SOFT, document, text_width, write
 
 WIDTH = 860
@@ -51,8 +52,7 @@ def pieces_svg(lines: Sequence[Line], *, title: str) -> str:
     Raises:
         ValueError: when there is no line.
     """
-    if not lines:
-        raise ValueError("there is nothing to draw")
+    something("line", lines)
     parts: list[str] = [write(MARGIN, 26, title, size=15)]
     y = 46.0
     for line in lines:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from viz.figure import MOST_TABLE_ROWS, Chart, colour, finish, plain, safe, series
+from viz.check import among, something
+from viz.figure import MOST_TABLE_ROWS, Chart, colour, finish, safe, series
 from viz.svg import Wording, listed
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -71,6 +72,7 @@ def curves(
         title: What is shown.
         kinds: What a line and what dots stand for, where there is one run.
     """
+    among("by", by, AXES)
     figure = Chart()
     scale, unit = (
         _time([x for curve in found for x, _ in curve.points]) if by == "seconds" else (1, "")
@@ -91,7 +93,7 @@ def curves(
         figure.add_scatter(
             x=[x / scale for x, _ in points],
             y=[factor * y for _, y in points],
-            name=safe(called),
+            name=called,
             mode="lines+markers" if curve.held_out or len(points) == 1 else "lines",
             line={"color": tone, "dash": dash, "width": 1.5 if curve.held_out else 2},
             marker={"color": tone, "size": 8, "symbol": "circle-open"},
@@ -131,7 +133,7 @@ def _across(
         figure.add_scatter(
             x=[0, last],
             y=[factor * each.value] * 2,
-            name=Wording("{0}: {1}", safe(each.name), shown),
+            name=Wording("{0}: {1}", each.name, shown),
             mode="lines",
             line={"color": colour("grey"), "dash": DASHES[(number + 1) % len(DASHES)], "width": 1},
             hoverinfo="skip",
@@ -149,6 +151,10 @@ def several(
         names: The figures' names for people.
         by: One of ``AXES``.
     """
+    among("by", by, AXES)
+    something("figure", figures)
+    for key in figures:
+        among("figure", key, names)
     lines = math.ceil(len(figures) / 2)
     spacing = 0.34 / max(1, lines)
     figure = make_subplots(rows=lines, cols=2, vertical_spacing=spacing, figure=Chart())
@@ -165,7 +171,7 @@ def several(
             figure.add_scatter(
                 x=[x / scale for x, _ in points],
                 y=[factor * y for _, y in points],
-                name=plain(curve.name),
+                name=curve.name,
                 mode="lines+markers" if len(points) == 1 else "lines",
                 line={
                     "color": series(curve.number),
@@ -192,7 +198,7 @@ def several(
     figure.update_layout(
         annotations=[
             {
-                "text": names[key],
+                "text": safe(names[key]),
                 "xref": f"x{place + 1 if place else ''} domain",
                 "yref": f"y{place + 1 if place else ''} domain",
                 "x": 0,
@@ -227,6 +233,7 @@ def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go
         bins: Mean probability of the answers, share of them that is right, and how many.
         error: Mean distance of the two, 0 to 1.
     """
+    something("bin", bins)
     low = min(0.5, *(chance for chance, _, _ in bins))
     figure = Chart()
     figure.add_scatter(
@@ -263,13 +270,12 @@ def calibration(bins: Sequence[tuple[float, float, int]], *, error: float) -> go
     )
 
 
-def followed(points: Sequence[tuple[int, float]], *, title: str, said: str) -> go.Figure:
+def followed(points: Sequence[tuple[int, float]], *, title: str) -> go.Figure:
     """The probability of one word at every snapshot of a run.
 
     Args:
         points: Steps, and the probability there.
-        title: Whose probability, and where, as a chart reads it (`viz.figure.plain`).
-        said: The same as it is.
+        title: Whose probability, and where.
     """
     figure = Chart()
     figure.add_scatter(
@@ -286,7 +292,7 @@ def followed(points: Sequence[tuple[int, float]], *, title: str, said: str) -> g
     return finish(
         figure,
         title,
-        alt=Wording("{0}, at {1} snapshots", said, len(points)),
+        alt=Wording("{0}, at {1} snapshots", title, len(points)),
         columns=[Wording("Steps"), Wording("Probability")],
         rows=[[step, chance] for step, chance in points],
         height=260,

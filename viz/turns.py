@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from viz.check import one_each, within
 from viz.figure import Chart, categories, colour, finish, plain
 from viz.svg import Wording
 
@@ -31,6 +32,8 @@ def score_by_distance(
         window: Distances that a local layer sees, each way: shaded; None = all.
         title: Who looks at whom.
     """
+    one_each(2 * reach + 1, "distance", scores=scores)
+    within("distance", distance, -reach, reach)
     figure = Chart()
     figure.add_scatter(
         x0=-reach,
@@ -105,6 +108,7 @@ def score_by_piece(
         key: Position of the piece that is marked.
         title: Who looks.
     """
+    one_each(len(pieces), "piece", before=before, after=after, seen=seen)
     places = list(range(first, first + len(pieces)))
     figure = Chart()
     # As categories: Plotly leaves out those texts that a narrow chart has no room for.

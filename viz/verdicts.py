@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from viz.check import something
 from viz.svg import MONO, SOFT, TRACK, document, text_width, write
 
 WIDTH = 860
@@ -44,8 +45,7 @@ def verdicts_svg(tokens: Sequence[Judged], *, title: str, threshold: float = 0.5
     Raises:
         ValueError: when there is no token, or a chance is not within 0 to 1.
     """
-    if not tokens:
-        raise ValueError("there is nothing to draw")
+    something("token", tokens)
     parts = [_text(MARGIN, 26, title, size=15, anchor="start")]
     x, y, across = float(MARGIN), 44.0, float(WIDTH)
     for token in tokens:

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from viz.figure import Chart, colour, finish
+from viz.check import within
+from viz.figure import Chart, colour, finish, safe
 from viz.maps import hover, labels
 from viz.svg import Wording
 
@@ -61,6 +62,8 @@ def seen_map(
     if any(mask.shape != (length, length) for _, mask in streams):
         raise ValueError(f"masks are {[m.shape for _, m in streams]}, tokens {length}")
     keep = list(range(length)) if keep is None else list(keep)
+    for each in keep:
+        within("a position of keep", each, 0, length - 1)
     places = keep[:: step(len(keep))]
     part = np.ix_(places, places)
     both = seen if queries is None else seen & queries
@@ -131,7 +134,7 @@ def seen_map(
         revision=f"{list(tokens)}",
     )
     tone = colour("model") if used else colour("soft")
-    subtitle = {"text": mark, "font": {"color": tone, "size": 13}}
+    subtitle = {"text": safe(mark), "font": {"color": tone, "size": 13}}
     figure.update_layout(title={"subtitle": subtitle}, margin={"t": 66})
     return figure
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from viz.check import something
 from viz.figure import Chart, categories, colour, finish, plain, series
 from viz.svg import Wording
 
@@ -42,8 +43,8 @@ def attributions(
     Raises:
         ValueError: There is no token, a number is missing or not finite.
     """
-    if not tokens:
-        raise ValueError("there is nothing to draw")
+    something("token", tokens)
+    something("method", methods)
     for name, values in methods.items():
         if len(values) != len(tokens) or not all(map(math.isfinite, values)):
             raise ValueError(f"{name} needs a finite number for each of {len(tokens)} tokens")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from viz.attention import strongest, without_special
+from viz.check import something
 from viz.encoding import Weights
 from viz.svg import Wording
 
@@ -74,6 +75,7 @@ def favourite(weights: Weights) -> tuple[int, float]:
     Args:
         weights: [L, L], row = the token that looks; L at least 1.
     """
+    something("token", weights)
     received = weights.sum(axis=0)
     position = int(received.argmax())
     total = float(received.sum())
@@ -109,6 +111,12 @@ def sentences(
     of: Weights | None = None,
 ) -> list[str]:
     """The sentences of :func:`summary`, one by one."""
+    length = len(labels)
+    if weights.shape != (length, length) or len(special) != length:
+        raise ValueError(
+            f"weights are {' x '.join(map(str, weights.shape))}, with {length} labels and "
+            f"{len(special)} flags; all must be equal"
+        )
     keep = without_special(special) if hide else list(range(len(labels)))
     if not keep:
         return [

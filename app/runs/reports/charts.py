@@ -15,7 +15,6 @@ from app.runs.forms import races as run_races
 from app.runs.reports.reports import Reports, plain
 from core_models import InputError
 from viz import training
-from viz.figure import plain as escaped
 from viz.svg import Wording, told, untold
 from viz.training import Baseline, Curve
 
@@ -340,14 +339,13 @@ def followed(values: Mapping[str, Any]) -> dict[str, Any]:
     fine = isinstance(points, list) and 0 < len(points) <= 200 and isinstance(word, str)
     if not fine or not all(map(_is_point, points)):
         raise InputError("A chart of a word needs its steps and probabilities.")
-    said, title = (
-        Wording("How sure the model is that “{0}” was put there", each)
+    title = (
+        Wording("How sure the model is that “{0}” was put there", word[:64])
         if values.get("detects") is True
-        else Wording("How likely “{0}” is in the first gap", each)
-        for each in (word[:64], escaped(word[:64]))
+        else Wording("How likely “{0}” is in the first gap", word[:64])
     )
     steps = [(int(step), float(chance)) for step, chance in points]
-    return {"figure": drawn(training.followed(steps, title=title, said=said))}
+    return {"figure": drawn(training.followed(steps, title=title))}
 
 
 def _is_point(pair: Any) -> bool:
