@@ -312,6 +312,11 @@ def test_count_agrees_with_the_library(run):
     assert "109,482,240" in run("count", "bert-base-uncased")[1]
 
 
+def test_count_says_one_token_as_people_do(run):
+    for length, said in (("1", "sequence of 1 token\n"), ("2", "sequence of 2 tokens\n")):
+        assert said in run("count", "bert-mini", "--length", length)[1]
+
+
 def test_diff_agrees_with_the_library(run):
     code, out, _ = run("diff", "bert-mini", "bert-base", "--json")
     paths = [item["path"] for item in json.loads(out)["differences"]]

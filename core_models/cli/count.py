@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         return 0
     output.table(_rows(values), right=(1,))
     output.line()
-    output.line(f"Operations of one sequence of {arguments.length} tokens")
+    tokens = "1 token" if arguments.length == 1 else f"{arguments.length} tokens"
+    output.line(f"Operations of one sequence of {tokens}")
     output.table(_rows({k: v for k, v in flops.items() if k != "length"}), right=(1,))
     return 0
 

@@ -30,7 +30,8 @@ def check_labels(name: str, kind: str, rows: Sequence[Row]) -> None:
         rows: to learn from.
     """
     if len(rows) < 2:
-        raise InputError(f"{name} has {len(rows)} rows; at least 2 are needed.")
+        there = "only one row" if rows else "no row"
+        raise InputError(f"{name} has {there}; at least 2 are needed.")
     labels = labels_of(kind, rows)
     if kind == "multilabel" and len(labels) < 2:
         there = f"only the label {labels[0]!r}" if labels else "no label"

@@ -24,6 +24,8 @@ MOST_LINES = 1_000_000
 FORMATS = (".jsonl", ".csv", ".tsv")
 PARQUET = ".parquet"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ZERO = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""As JSON spells it: no backslash before it that spells a backslash."""
 _TOLD = re.compile(r"sep=([,;\t])(?=\r?\n)")
 """The first line of what a spreadsheet writes for one of another country."""
 _LONGEST_CELL = 2**17
@@ -125,12 +127,21 @@ def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
             raise InputError(f"{name}, line {number}: not JSON: {_short(line)}.") from None
         if not isinstance(value, dict):
             raise InputError(f"{name}, line {number}: not an object in braces: {_short(line)}.")
-        if "\\u" in line and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-            raise InputError(
-                f"{name}, line {number}: it holds half a character (a lone surrogate); remove it."
-            )
+        if "\\u" in line:
+            _check_spelled(value, name, number)
         found.append((number, value))
     return found
+
+
+def _check_spelled(record: dict[str, Any], name: str, number: int) -> None:
+    """Refuse what JSON can spell and no file of text holds."""
+    line = json.dumps(record, ensure_ascii=False)
+    if _ZERO.search(line):
+        raise InputError(f"{name}, line {number}: it holds a zero character (\\u0000); remove it.")
+    if _SURROGATE.search(line):
+        raise InputError(
+            f"{name}, line {number}: it holds half a character (a lone surrogate); remove it."
+        )
 
 
 def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, Any]]]:

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -10,9 +11,15 @@ from pathlib import Path
 
 from core_models.errors import InputError, refused
 
+_INTERRUPTED = 130
+"""As a shell says of a program that Ctrl-C has ended."""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit status: 0 finished or stopped, 1 failed, 2 bad input."""
+    """Run the command line.
+
+    The exit status: 0 finished or stopped, 1 failed, 2 bad input, 130 interrupted before the start.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m core_models.training",
         description="Train a model in a run folder. The same command continues a stopped run.",
@@ -26,16 +33,24 @@ def main(arguments: list[str] | None = None) -> int:
         "--estimate", action="store_true", help="print parameters and times as JSON; train nothing"
     )
     options = parser.parse_args(arguments)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Do what was asked for."""
     # Imported late: --help and mistyped arguments need not wait for PyTorch.
     from core_models.training.guard import DivergenceError  # noqa: PLC0415
-    from core_models.training.process import new_run, train  # noqa: PLC0415
+    from core_models.training.process import train  # noqa: PLC0415
     from core_models.training.several import LostError  # noqa: PLC0415
 
     try:
         if options.preview or options.estimate:
             return _look(options)
-        config = options.config if options.run is None else new_run(options.config, options.run)
-        _say(f"Run {config.parent}: {train(config, _say)}.")
+        with _made(options) as config:
+            _say(f"Run {config.parent}: {train(config, _say)}.")
     except (InputError, LostError) as error:
         sys.stderr.write(f"{error}\n")
         return 1 if isinstance(error, DivergenceError | LostError) else 2
@@ -53,22 +68,47 @@ def _look(options: argparse.Namespace) -> int:
     from core_models.training.estimate import estimate  # noqa: PLC0415
     from core_models.training.folder import RunFolder  # noqa: PLC0415
     from core_models.training.preview import first_batch  # noqa: PLC0415
-    from core_models.training.settings import Settings, resolve_texts  # noqa: PLC0415
+    from core_models.training.settings import Settings, check_texts  # noqa: PLC0415
 
     with _config(options) as config:
         values: dict[str, object] = {}
         run, wanted = RunFolder(config.parent), task_settings.read_any(config)
         if options.preview and config != options.config and isinstance(wanted, Settings):
-            # Said of the recipe: nobody knows the folder of its copy.
-            recipe, data = options.config.resolve(), wanted.data
-            named = [*data.texts, *data.training_only, *data.held_out_texts]
-            resolve_texts(named, recipe.parent, recipe.name)
+            check_texts(wanted, options.config)
         if options.estimate:
             values["estimate"] = asdict(estimate(wanted, run.path))
         if options.preview:
             values["first_batch"] = first_batch(wanted, run)
     _say(json.dumps(values, ensure_ascii=False))
     return 0
+
+
+@contextlib.contextmanager
+def _made(options: argparse.Namespace) -> Iterator[Path]:
+    """The config of the run; one made with ``--run`` goes again where it is refused at the start.
+
+    Texts that are prepared already stay, as that may have taken hours.
+    """
+    if options.run is None:
+        yield options.config
+        return
+    from core_models.training import task_settings  # noqa: PLC0415
+    from core_models.training.folder import RunFolder  # noqa: PLC0415
+    from core_models.training.process import new_run  # noqa: PLC0415
+    from core_models.training.settings import Settings, check_texts  # noqa: PLC0415
+
+    fresh = not options.run.exists()
+    config = new_run(options.config, options.run)
+    run, wanted = RunFolder(config.parent), task_settings.read_any(config)
+    try:
+        if isinstance(wanted, Settings):
+            check_texts(wanted, options.config)
+        yield config
+    except (InputError, OSError, KeyboardInterrupt):
+        began = "step" in run.status() or (isinstance(wanted, Settings) and run.data_path.exists())
+        if fresh and not began:
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
 
 
 @contextlib.contextmanager

@@ -79,8 +79,9 @@ def _check_end(run: RunFolder) -> None:
         return
     asked, made = read_json(run.config_path).get("steps"), status.get("steps")
     if None not in (asked, made) and asked != made:  # a fine-tuning says epochs
+        steps = "1 step" if made == 1 else f"{made} steps"
         raise InputError(
-            f"{run.path} is finished after {made} steps; config.json asks for {asked}. Put that "
+            f"{run.path} is finished after {steps}; config.json asks for {asked}. Put that "
             "back, or begin a new run with its model (model.checkpoint)."
         )
 
@@ -314,9 +315,11 @@ def new_run(recipe: Path, folder: Path) -> Path:
     Files named relative to the recipe are named in full, as the copy lies elsewhere.
 
     Raises:
-        InputError: the recipe is not valid, or the folder already holds a run.
+        InputError: the recipe is not valid, or the folder already holds a run or other files.
     """
     settings.refuse_folder(recipe)
     task_settings.read_any(recipe)
     values = task_settings.named_in_full(settings.read_values(recipe), recipe.resolve().parent)
+    if not RunFolder(folder).config_path.exists():
+        settings.refuse_filled(folder)
     return RunFolder.create(folder, values).config_path

@@ -35,7 +35,7 @@ def new_race(recipe: Path, folder: Path) -> Path:
     A folder that already holds the same race is left as it is.
 
     Raises:
-        InputError: the file is not valid, or the folder holds another race.
+        InputError: the file is not valid, or the folder holds another race or other files.
     """
     settings.refuse_folder(recipe, "experiment.json")
     values = settings.read_values(recipe)
@@ -45,7 +45,9 @@ def new_race(recipe: Path, folder: Path) -> Path:
         raise InputError(f"{recipe}: {error}") from None
     values["data"] = settings.texts_in_full(values["data"], recipe.resolve().parent)
     known = RaceFolder(folder)
-    if known.config_path.exists() and known.config() == values:
+    if not known.config_path.exists():
+        settings.refuse_filled(folder)
+    elif known.config() == values:
         return known.config_path
     return RaceFolder.create(folder, values).config_path
 

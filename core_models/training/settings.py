@@ -93,6 +93,16 @@ def refuse_folder(path: Path, file: str = "config.json") -> None:
         raise InputError(f"{path} is a folder; give the file {path / file}.")
 
 
+def refuse_filled(folder: Path) -> None:
+    """InputError where a new run or race would write among other files, or replace some."""
+    names = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
+    if names:
+        raise InputError(
+            f"{folder} already holds other files, such as {names[0]!r}; allowed is a new or an "
+            "empty folder. Choose another folder."
+        )
+
+
 def resolve_texts(patterns: list[str], beside: Path, settings: str = "config.json") -> list[Path]:
     """Turn ``data.texts`` into files: beside ``config.json`` first, then in the assets.
 
@@ -118,6 +128,13 @@ def resolve_texts(patterns: list[str], beside: Path, settings: str = "config.jso
             )
         found.extend(path for path in matches if path not in found)
     return found
+
+
+def check_texts(settings: Settings, recipe: Path) -> None:
+    """InputError where texts of a recipe are missing; nobody knows the folder of its copy."""
+    recipe, data = recipe.resolve(), settings.data
+    named = [*data.texts, *data.training_only, *data.held_out_texts]
+    resolve_texts(named, recipe.parent, recipe.name)
 
 
 def texts_in_full(data: dict[str, Any], beside: Path) -> dict[str, Any]:

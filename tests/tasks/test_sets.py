@@ -159,6 +159,12 @@ def test_warnings_are_values_not_errors() -> None:
         ("a.csv", "text,score\nx,2\ny,2\n", "every row has the score 2.0"),
         ("a.jsonl", '{"text": "x"\n', "line 1: not JSON"),
         ("a.jsonl", "[1]\n", "line 1: not an object"),
+        (
+            "a.jsonl",
+            '{"text": "x", "label": "a"}\n{"text": "\\\\\\u0000", "label": "b"}\n',
+            "line 2: it holds a zero character",
+        ),
+        ("a.jsonl", '{"text": "\\\\u0000", "label": "a"}\n', "has only one row; at least 2"),
         ("a.jsonl", [{"tokens": ["a"], "tags": ["O", "O"]}], "1 tokens but 2 tags"),
         ("a.jsonl", [{"tokens": ["a b"], "tags": ["O"]}], "an entry with a blank inside"),
         (

@@ -421,6 +421,8 @@ def test_another_race_in_the_folder_is_left_alone(
     assert "already holds a race" in capsys.readouterr().err
     assert main([str(recipe)]) == 2
     assert "experiment.json" in capsys.readouterr().err
+    assert main([str(recipe), "--runs", str(recipe.parent)]) == 2
+    assert "already holds other files" in capsys.readouterr().err
 
 
 def test_nothing_held_out_is_told_before_anything_is_trained(recipe: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from core_models.training.__main__ import main
 from core_models.training.folder import RunFolder
 from core_models.training.guard import DivergenceError, Guard
 from core_models.training.process import explain, new_run, train
-from tests.training.conftest import forget_accelerator, quiet
+from tests.training.conftest import forget_accelerator, quiet, text
 
 pytestmark = pytest.mark.usefixtures("in_process")
 MakeRun = Callable[..., RunFolder]
@@ -257,6 +257,49 @@ def test_recipes_become_runs(tmp_path: Path, make_run: MakeRun, toy: Toy) -> Non
     assert train(config, quiet) == "finished"
     with pytest.raises(InputError, match="already holds a run"):
         new_run(recipe, tmp_path / "made")
+    (tmp_path / "other" / "data").mkdir(parents=True)
+    with pytest.raises(InputError, match="already holds other files, such as 'data'; allowed is"):
+        new_run(recipe, tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(None, "neither beside recipe.json"), ("", "no text in text"), ("A cat.\n", "too few")],
+)
+def test_a_run_that_cannot_start_leaves_no_folder(
+    tmp_path: Path, toy: Toy, words: str | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if words is not None:
+        (tmp_path / "text.txt").write_text(words)
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps(toy()))
+    (tmp_path / "empty").mkdir()
+    for name in ("run", "empty"):
+        assert main([str(recipe), "--run", str(tmp_path / name)]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert (tmp_path / "empty").is_dir()  # it was there before
+
+
+def test_prepared_texts_stay_where_a_run_cannot_start(
+    tmp_path: Path, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: Any) -> None:
+        raise InputError("not this model")
+
+    monkeypatch.setattr("core_models.training.models.build_model", refuse)
+    (tmp_path / "text.txt").write_text(text(40))
+    (tmp_path / "recipe.json").write_text(json.dumps(toy()))
+    assert main([str(tmp_path / "recipe.json"), "--run", str(tmp_path / "run")]) == 2
+    assert (tmp_path / "run" / "data").is_dir()
+
+
+def test_a_finished_run_counts_its_steps_in_words(make_run: MakeRun) -> None:
+    run = make_run()
+    run.write_status({"state": "finished", "steps": 1})
+    with pytest.raises(InputError, match=r"after 1 step; config\.json asks for 30"):
+        train(run.config_path, quiet)
 
 
 @pytest.mark.parametrize(
@@ -285,3 +328,18 @@ def test_the_command(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> N
     (run.path / "other.json").write_text("{}")
     assert main([str(run.path / "other.json")]) == 2
     assert "--run FOLDER" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_pytorch_is_imported_ends_quietly(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r});"
+        "from core_models.training.__main__ import main; sys.exit(main(['recipe.json']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,27 @@ def test_a_set_that_cannot_be_used_fails_with_the_reason(make_task: MakeTask, ca
     (run.path / "rows.csv").write_text(labelled())  # a better file, and the run goes on
     if task == {}:
         assert train(run.config_path, quiet) == "finished"
+
+
+@pytest.mark.parametrize(("part", "name"), [("task", "set"), ("model", "checkpoint")])
+def test_a_recipe_that_cannot_start_leaves_no_folder(
+    make_task: MakeTask, tmp_path: Path, part: str, name: str
+) -> None:
+    values = json.loads(make_task(name="recipes").config_path.read_text())
+    values[part][name] = "nothing.csv"
+    recipe = tmp_path / "recipes" / "mine.json"
+    recipe.write_text(json.dumps(values))
+    assert main([str(recipe), "--run", str(tmp_path / "run")]) == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_is_not_run_among_other_files(
+    make_task: MakeTask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = make_task(name="recipes").config_path.rename(tmp_path / "recipes" / "mine.json")
+    assert main([str(recipe), "--run", str(recipe.parent)]) == 2
+    assert "already holds other files, such as 'mine.json'" in capsys.readouterr().err
+    assert {path.name for path in recipe.parent.iterdir()} == {"mine.json", "rows.csv"}
 
 
 @pytest.mark.parametrize(

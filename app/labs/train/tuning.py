@@ -136,12 +136,12 @@ class Tuning(LabelledForm):
         ]
         if found is None:
             return ["", "", *about]
-        steps = f"{found['steps']:,}"
+        steps = _steps(found["steps"], estimated=found["estimated"])
         rate = Wording("Its peak learning rate is {0}.", f"{found['learning_rate']:g}")
         return [
             Wording(
-                "{0} steps over {1} rows, with a model of {2} parameters ({3} of width {4}).",
-                Wording("About {0}", steps) if found["estimated"] else steps,
+                "{0} over {1} rows, with a model of {2} parameters ({3} of width {4}).",
+                steps,
                 f"{found['rows'][0]:,}",
                 many(found["parameters"]),
                 layers(found["layers"]),
@@ -192,3 +192,10 @@ class Tuning(LabelledForm):
     def begin_with(self, model: str) -> list[Any]:
         """The settings of the first form with another model."""
         return self.fill({**self.first(), "model": {"checkpoint": clean_name(model)}})
+
+
+def _steps(count: int, *, estimated: bool) -> str:
+    """How many there are."""
+    if estimated:
+        return Wording("About {0} steps", f"{count:,}")
+    return Wording("{0} steps", f"{count:,}") if count > 1 else Wording("1 step")

@@ -211,7 +211,9 @@ def _difference(
     """What differs between runs, settings that were left out with their defaults."""
     listed = [_leaves(reports.settings(each)) for each in (run, *others)]
     root = reports.runs.root
-    found = [{path: unplaced(value, root) for path, value in each} for each in listed]
+    found = [
+        {path: unplaced(value, root) for path, value in each if value != "null"} for each in listed
+    ]
     paths = sorted({path for each in found for path in each})
     rows = [
         [path, *(each.get(path, Wording("not set")) for each in found)]
