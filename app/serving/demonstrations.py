@@ -75,7 +75,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         (
             "A capital and its country",
             BERT,
-            Together(CAPITAL, ("france", "paris"), ("chile", "bratislava"), ("chile", "santiago")),
+            Together(CAPITAL, ("france", "paris"), ("india", "brussels"), ("india", "delhi")),
         ),
         (
             "Two words",
@@ -83,8 +83,8 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
             Together(
                 "New York is a large city in the United States.",
                 ("united", "states"),
-                ("north", "city"),
-                ("north", "america"),
+                ("united", "city"),
+                ("united", "states"),
             ),
         ),
         (
@@ -98,11 +98,11 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
                 pieces=2,
             ),
         ),
-        ("Paris", BERT, Overtakes(CAPITAL, "paris", ("london",))),
+        ("Paris", BERT, Overtakes(CAPITAL, "paris", ("people",))),
         (
-            "Tea",
+            "Wine",
             BERT,
-            Overtakes("They drank a cup of tea.", "tea", ("water", "wine")),
+            Overtakes("He drank a glass of wine.", "wine", ("water", "milk")),
         ),
         ("The end tells", BERT, Surer("Paris is the capital of France.", "paris", CAUSAL)),
         ("Nothing follows", BERT, Ends(CAPITAL[:-1], "paris")),
@@ -173,12 +173,12 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         (
             "A word stays",
             BERT,
-            Emerges(CAPITAL, ("capital",), 6, "the capital of slovakia is bratislava.", fits=True),
+            Emerges(CAPITAL, ("capital",), 6, "the capital of belgium is brussels.", fits=True),
         ),
         (
             "All at once",
             BERT,
-            Emerges(CAPITAL, ("capital",), 1, "the capital of mexico is dublin."),
+            Emerges(CAPITAL, ("capital",), 1, "the capital of of is london."),
         ),
         (
             "Beginning and end",

@@ -25,7 +25,7 @@ SCRIPTS = ("labs/mask/guess.js", "labs/mask/predictions.js")
 CAPITAL = "The capital of France is Paris."
 STATES = "New York is a large city in the United States."
 BULGARIA = "The language of Bulgaria is Bulgarian."
-TEA = "They drank a cup of tea."
+WINE = "He drank a glass of wine."
 SIGHT = """\
 The grids show who looks at whom, measured in this pass: the word of a row looks at the words of \
 the filled columns, in some head of some layer. The outlined row is the one that the prediction is \
@@ -129,8 +129,8 @@ LOOKS = (
         "The model's own head reads the gap after every layer. Rank 1 is at the top; follow the "
         "answer and its rivals upwards.",
         {
-            "Paris": {"text": CAPITAL, "hide": ["paris"], "words": "london, cat"},
-            "Tea": {"text": TEA, "hide": ["tea"], "words": "water, wine"},
+            "Paris": {"text": CAPITAL, "hide": ["paris"], "words": "london, people"},
+            "Wine": {"text": WINE, "hide": ["wine"], "words": "water, milk"},
         },
         mask_sections.layers,
         partial(_figure, "layers", CHART),
