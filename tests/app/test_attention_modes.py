@@ -10,6 +10,7 @@ import torch
 from playwright.sync_api import expect
 
 import core_models as cm
+import viz
 from app.serving import locales
 from core_models.prediction import ablation, attention_flow
 from core_models.prediction.passes import seen_with
@@ -273,16 +274,19 @@ def test_a_preset_sweeps_the_sentence_that_it_sets_up(visit):
 
 
 @pytest.mark.slow
-def test_examples_set_their_sentence_up(visit):
+def test_examples_set_their_sentence_up(visit, maps):
+    encoding, weights = maps()
+    layer, head = viz.clearest_head(weights, encoding.special)
+    clearest = f"Layer {layer + 1} · Head {head + 1}: "
     lab = AttentionLab(visit(link="#text=Bees+make+honey+.&model=bert-mini&tab=attention"))
     for mode, name, said in (
         ("Combined", "Two sentences: who looks across?", "Maximum of 16 heads: "),
         ("Combined", "All heads", "Maximum of 16 heads: "),
         ("Rollout & flow", "What fills the gap?", "“[MASK]”: the attention of layer 4"),
-        ("Norms", "A head that links words", "Layer 2 · Head 2: "),
+        ("Norms", "A head that links words", clearest),
         ("Norms", "All heads of the last layer together", "Layer 4 · all heads together: "),
         ("q·k", "The gap looks for its word", "“[MASK]” looks most at"),
-        ("q·k", "The head with the clearest link", re.compile("Layer 2 · Head 2: “(?!.MASK)")),
+        ("q·k", "The head with the clearest link", re.compile(f"{clearest}“(?!.MASK)")),
         ("Compare", "Rollout of both", "reads"),
     ):
         lab.open(mode)
