@@ -42,6 +42,14 @@ PATHS = [meaning.Path(number=n, sentence="a", points=[(0.0, 0.0)] * n) for n in 
 GAP = forge.Gap(position=0, text="a", drawn="a", choices=[])
 TWO = [[[1.0, 0.5], [0.5, 1.0]]]
 KINDS = {"name": "Loss", "title": "t", "kinds": ("a", "b")}
+
+
+def masked(marks, asked=(1,)):
+    pieces = ["a"] * len(marks)
+    visits = [timeline.Visit(draw=0, marks=marks, seen=pieces)]
+    return timeline.masks(visits, pieces, title="", asked=asked, contexts=[1] * len(marks))
+
+
 WRONG = {
     "overview": (lambda: viz.overview(NONE, []), "weights are 0 x 0"),
     "overview of no token": (
@@ -210,32 +218,9 @@ WRONG = {
         ),
         "ranks of w has 0 values",
     ),
-    "no piece": (
-        lambda: timeline.masks(
-            [timeline.Visit(draw=0, marks=[], seen=[])], [], title="", asked=[], contexts=[]
-        ),
-        "at least one piece",
-    ),
-    "asked": (
-        lambda: timeline.masks(
-            [timeline.Visit(draw=0, marks=["M"], seen=["a"])],
-            ["a"],
-            title="",
-            asked=[],
-            contexts=[1],
-        ),
-        "asked has 0 values",
-    ),
-    "mark": (
-        lambda: timeline.masks(
-            [timeline.Visit(draw=0, marks=["X"], seen=["a"])],
-            ["a"],
-            title="",
-            asked=[1],
-            contexts=[1],
-        ),
-        "mark is 'X'; it must be one of M, R, K, S",
-    ),
+    "no piece": (lambda: masked([]), "at least one piece"),
+    "asked": (lambda: masked(["M"], asked=[]), "asked has 0 values"),
+    "mark": (lambda: masked(["X"]), "mark is 'X'; it must be one of M, R, K, S"),
     "no masking": (lambda: timeline.growth({}), "at least one masking"),
     "no epoch": (lambda: timeline.growth({"a": []}), "at least one epoch"),
     "epochs": (lambda: timeline.growth({"a": [1], "b": []}), "b has 0 values"),
