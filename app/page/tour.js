@@ -96,13 +96,13 @@ function whenReady(then, until = performance.now() + WAITS) {
   else requestAnimationFrame(() => whenReady(then, until));
 }
 
-// What a lab shows at a step where the model of the sentence block has nothing to show.
-const READERS = { terms: 'deberta-mini' };
 const installed = (model) => part('sentence-model').choices.some(([, name]) => name === model);
-function chooseReader(lab) {
-  const reader = READERS[lab];
-  if (!reader || !installed(reader)) return;
-  window.Cloze.keep(lab, { ...window.Cloze.kept(lab), reader });
+
+// A step speaks of the model that its lab shows of its own accord, not of one that was chosen there before.
+function forgetReader(lab) {
+  const kept = window.Cloze.kept(lab);
+  if (lab !== 'terms' || !kept) return;
+  window.Cloze.keep(lab, { ...kept, reader: '' });
   document.dispatchEvent(new CustomEvent('cloze:lab', { detail: lab }));
 }
 
@@ -154,7 +154,7 @@ function setScene(step) {
   if (sentence.text === scene.text) hideWanted();
   else put(scene.text);
   openTab(scene.lab);
-  chooseReader(scene.lab);
+  forgetReader(scene.lab);
   bring(scene.lab);
 }
 

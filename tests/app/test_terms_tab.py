@@ -76,7 +76,7 @@ def mark(session, model, word="Paris"):
     ],
 )
 def test_maps_are_those_of_the_core_and_add_up(session, model, names):
-    answer = ask(session, model=model, layer=1, head=1)
+    answer = ask(session, model=model, reader=model, layer=1, head=1)
     assert answer["names"] == names
     assert answer["residue"] == 0.0
     loaded = session.model(model)
@@ -152,7 +152,7 @@ def test_streams_are_those_of_the_family(session):
     assert decoder["layers"] == 2
     assert decoder["stream"] == "mask_decoder"
     assert set(decoder["decoder"]["columns"]) == {"decoder", "no_positions", "no_decoder"}
-    plain = ask(session, model="bert-mini", stream="query")
+    plain = ask(session, model="bert-mini", reader="bert-mini", stream="query")
     assert "one product" in plain["shown"]["notes"]
     assert (plain["stream"], plain["off"], plain["decoder"]) == ("content", [], None)
     assert "deberta-tiny" in plain["looked"].offered
@@ -177,10 +177,33 @@ def test_what_is_replaced_or_kept_is_said_to_be_hidden_here(session):
     assert "hidden here, too" in answer["shown"]["notes"]
 
 
+def test_a_model_with_terms_is_opened_where_there_is_nothing_to_take_apart(session):
+    usual = ask(session, model="bert-mini")
+    assert usual["looked"].reader == usual["looked"].offered[0]
+    assert (usual["shown"]["reader"].value, usual["shown"]["reader"].choices[0][1]) == ("", "")
+    assert usual["shown"]["reader"].choices[0][0] == usual["looked"].reader
+    assert "bert-mini has one product" in usual["shown"]["notes"]
+    assert "in place of bert-mini" in usual["shown"]["notes"]
+    chosen = ask(session, model="bert-mini", reader="bert-mini")
+    assert chosen["looked"].reader == "bert-mini"
+    assert ask(session, model="modernbert-tiny")["looked"].reader == "modernbert-tiny"
+    # A choice that was made beside another model of the page holds no longer.
+    moved = ask(session, model="deberta-v2-tiny", reader="bert-mini")
+    assert moved["looked"].reader == "deberta-v2-tiny"
+
+
+def test_a_model_of_another_language_is_not_opened(session, monkeypatch):
+    cards = {name: session.card(name) for name in ("bert-mini", *scene.readers(session))}
+    cards["bert-mini"] = cards["bert-mini"] | {"language": "zh"}
+    monkeypatch.setattr(session, "card", cards.__getitem__)
+    answer = ask(session, model="bert-mini")
+    assert answer["looked"].reader == "bert-mini"
+    assert "in place of" not in answer["shown"]["notes"]
+
+
 def test_an_example_opens_a_model_with_terms(session):
-    answer = ask(session, model="bert-mini", off=["p2c", "segment"])
+    answer = ask(session, model="bert-mini", reader="bert-mini", off=["p2c", "segment"])
     assert answer["looked"].reader == answer["looked"].offered[0]
-    assert answer["shown"]["reader"].value == answer["looked"].reader
     assert answer["off"]
 
 

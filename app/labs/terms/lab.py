@@ -1,7 +1,7 @@
 """The Terms lab: attention scores taken apart into their named terms, and terms switched off.
 
-The sentence, the model and what is hidden come from the sentence block. Another installed model
-whose scores have several terms can be looked at in its place.
+The sentence, the model and what is hidden come from the sentence block. A model whose scores have
+several terms is looked at in place of one that has nothing to take apart.
 """
 
 from collections.abc import Mapping
@@ -213,7 +213,7 @@ def wire(controls: Controls, shared: Shared, session: Session) -> None:
     sets = {name: k[name] for name in PLAIN}
     offer(c.example, EXAMPLES, c.sentence, sets, PLAIN)
     c.maps.turn(None, c.maps, k["off"], js="maps => [maps.wish]")
-    # Another model begins with all its terms; so does the one that the tour chooses.
+    # Another model begins with all its terms; so does the one that a step of the tour shows.
     k["reader"].input(None, None, [k["off"], k["stream"]], js="() => [[], 'content']")
     told = "() => [Cloze.kept('terms')?.reader ?? '', [], 'content']"
     c.maps.told(None, None, [k["reader"], k["off"], k["stream"]], js=told)
@@ -262,8 +262,9 @@ def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
     def part(kind: Any, name: str, value: Any, **more: Any) -> Any:
         return kind(**more, **new_value(value, question[name]))
 
-    names = [(looked.bar, ""), *((n, n) for n in looked.offered if n != looked.bar)]
-    reader = "" if looked.reader == looked.bar else looked.reader
+    others = [n for n in dict.fromkeys([looked.bar, *looked.offered]) if n != looked.usual]
+    names = [(looked.usual, ""), *((n, n) for n in others)]
+    reader = "" if looked.reader == looked.usual else looked.reader
     several, pieces = len(found["names"]) > 1, len(tokens)
     gaps = [(f"{n} {tokens[n]['own']}", n) for n in found["gaps"]]
     gap = question["gap"] if question["gap"] in found["gaps"] else -1

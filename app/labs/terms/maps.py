@@ -32,7 +32,7 @@ class TermMaps(Part):
 
     Events:
         turn: a switch was turned.
-        told: the tour has chosen another model (``Cloze.kept``).
+        told: the tour has given a choice back (``Cloze.kept``).
 
     Example::
 

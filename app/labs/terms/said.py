@@ -24,19 +24,19 @@ def signed(number: float | str) -> str:
     return str(number).replace("-", "\N{MINUS SIGN}")
 
 
-def _one_product(looked: Looked) -> Wording:
+def _one_product(name: str, turned: bool) -> Wording:
     """Why a single map tells no content from position."""
-    if looked.found["turned"]:
+    if turned:
         return Wording(
             "{0} has one product q·k, of queries and keys turned by their positions: what a "
             "distance is worth depends on both contents, so it is shown for two pieces at a time.",
-            looked.reader,
+            name,
         )
     return Wording(
         "{0} has one product q·k, and its absolute positions are in the input, added to the pieces "
         "before the first layer, so no map can tell what comes from content and what from "
         "position.",
-        looked.reader,
+        name,
     )
 
 
@@ -44,10 +44,12 @@ def notes(looked: Looked) -> str:
     """What to know of who is taken apart, and of a long text."""
     found, said = looked.found, list[str]()
     if len(found["names"]) == 1:
-        said.append(_one_product(looked))
+        said.append(_one_product(looked.reader, found["turned"]))
         if not looked.offered and not found["turned"]:
             said.append(NONE)
     if looked.reader != looked.bar:
+        if looked.reader == looked.usual:
+            said.append(_one_product(looked.bar, turned=False))
         text = "{0} is taken apart in place of {1}, with its own pieces."
         said.append(Wording(text, looked.reader, looked.bar))
     if looked.drawn:

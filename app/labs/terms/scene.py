@@ -80,6 +80,8 @@ class Looked(NamedTuple):
     bar: str
     """The model of the sentence block."""
     reader: str
+    usual: str
+    """Who is taken apart where nobody was chosen: that model, or one with terms in its place."""
     offered: list[str]
     marked: bool
     """Something is hidden in the sentence block."""
@@ -95,7 +97,8 @@ async def look(session: Session, question: Mapping[str, Any]) -> Looked:
     text, bar = clean_text(given.get("text")), clean_name(given.get("model"))
     marks = clean_marks(given.get("marks", ()))
     offered = await asyncio.to_thread(readers, session)
-    name = question["reader"] if question["reader"] in offered else bar
+    usual = await asyncio.to_thread(_usual, session, bar, offered)
+    name = question["reader"] if question["reader"] in (*offered, bar) else usual
     model = await asyncio.to_thread(session.model, name)
     # What an example or a link switches off, a model without terms cannot show.
     wants = question["off"] or question["stream"] == "mask_decoder"
@@ -119,7 +122,16 @@ async def look(session: Session, question: Mapping[str, Any]) -> Looked:
 
     found = await session.compute(examine, model)
     drawn = any(mark.case != "mask" for mark in marks)
-    return Looked(bar, name, offered, bool(marks), drawn, found, setting)
+    return Looked(bar, name, usual, offered, bool(marks), drawn, found, setting)
+
+
+def _usual(session: Session, bar: str, offered: list[str]) -> str:
+    """A model with absolute positions has nothing to take apart: one of its language that has."""
+    config = session.model(bar).config
+    if terms_tables.has_terms(config.family) or config.attention.rotary is not None:
+        return bar
+    language = session.card(bar)["language"]
+    return next((n for n in offered if session.card(n)["language"] == language), bar)
 
 
 def row_table(found: Mapping[str, Any], row: int) -> dict[str, Any]:
