@@ -71,6 +71,35 @@ def test_no_test_waits_for_a_fixed_time():
     }
 
 
+def test_no_assert_looks_at_the_page_only_once():
+    """An answer may still be on its way: ``expect`` waits for what such a call looks at once.
+
+    Where once is meant, as for what must never stand there, the line ends with ``# at once``.
+    """
+    looks = {
+        *("is_visible", "is_hidden", "is_checked", "is_disabled", "is_enabled", "is_editable"),
+        *("input_value", "inner_text", "inner_html", "text_content", "get_attribute"),
+        *("all_inner_texts", "all_text_contents"),
+    }
+
+    def once(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        counts = node.func.attr == "count" and not node.args
+        return counts or node.func.attr in looks
+
+    found = []
+    for path in (ROOT / "tests" / "app").glob("*.py"):
+        text = path.read_text("utf-8")
+        lines = text.splitlines()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Assert) and any(map(once, ast.walk(node))):
+                meant = lines[node.lineno - 1 : node.end_lineno]
+                if not any(line.endswith("  # at once") for line in meant):
+                    found.append(f"{path.name}:{node.lineno}")
+    assert found == []
+
+
 def test_no_file_needs_large_file_storage():
     large = {str(f): f.stat().st_size for f in project_files() if f.stat().st_size > 10_000_000}
     assert large == {}

@@ -22,7 +22,7 @@ NEEDED = (
     "torch._dynamo",  # imported when an optimizer is made
     "core_models.training.process",
     "core_models.training.task_run",
-    "core_models.training.race",
+    "core_models.training.race_run",
 )
 
 

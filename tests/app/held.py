@@ -60,10 +60,6 @@ def refuse_once(page, pattern, **kind):
     page.route(re.compile(pattern), lambda route: route.fulfill(**kind or {"body": "-"}), times=1)
 
 
-def shown(page, selector) -> int:
-    return page.locator(f"{selector}:visible").count()
-
-
 ROW = {
     "state": "finished",
     "family": "bert",

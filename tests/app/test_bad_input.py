@@ -54,7 +54,7 @@ def still_alive(cloze):
     cloze.chip("Paris").click()
     expect(cloze.page.locator(".guess")).to_have_count(1)  # nothing hidden is settled, too
     cloze.settle()
-    assert cloze.page.locator(".view-chips .problem").is_hidden()
+    expect(cloze.page.locator(".view-chips .problem")).to_be_hidden()
 
 
 def test_no_text(cloze):
@@ -63,31 +63,32 @@ def test_no_text(cloze):
         cloze.chip("France").click()
         cloze.write(text)
         message = cloze.page.locator(".view-chips .problem")
-        assert message.inner_text() == "There is no text yet. Type a sentence or pick an example."
-        assert cloze.page.locator(".guess").count() == 0, repr(text)
-        assert cloze.page.locator("#draw").is_disabled(), repr(text)
+        expect(message).to_have_text("There is no text yet. Type a sentence or pick an example.")
+        expect(cloze.page.locator(".guess"), repr(text)).to_have_count(0)
+        expect(cloze.page.locator("#draw"), repr(text)).to_be_disabled()
     still_alive(cloze)
 
 
 def test_too_much_text(cloze):
     cloze.write("x" * 100_000)
-    message = cloze.page.locator(".view-chips .problem").inner_text()
-    assert message.startswith("This text has 100,000 characters and the page takes up to 20,000.")
+    expect(cloze.page.locator(".view-chips .problem")).to_contain_text(
+        "This text has 100,000 characters and the page takes up to 20,000."
+    )
     assert cloze.overflow() <= 0
     still_alive(cloze)
 
 
 def test_more_text_than_the_model_reads(cloze, model):
     cloze.write("word " * 3_000)
-    assert cloze.page.locator(".chip").count() == model.longest
-    note = cloze.page.locator(".notes").inner_text()
-    assert f"cut after {model.longest - 2} pieces. With 2 special ones" in note
+    expect(cloze.page.locator(".chip")).to_have_count(model.longest)
+    note = f"cut after {model.longest - 2} pieces. With 2 special ones"
+    expect(cloze.page.locator(".notes")).to_contain_text(note)
     cloze.at(1).click()
     cloze.at(model.longest - 2).click(modifiers=["Shift"])
     cloze.settle()
     assert len(cloze.marked()) == model.longest - 2
     cloze.page.click("#more")
-    assert cloze.page.locator(".guess").count() == model.longest - 2
+    expect(cloze.page.locator(".guess")).to_have_count(model.longest - 2)
     still_alive(cloze)
 
 
@@ -95,11 +96,11 @@ def test_letters_of_any_kind(cloze):
     for text in LETTERS:
         mark(cloze)
         cloze.write(text)
-        assert cloze.page.locator(".chip:not(.special)").count() > 0, text
+        expect(cloze.page.locator(".chip:not(.special)"), text).not_to_have_count(0)
         cloze.page.locator(".chip:not(.special)").first.click()
         cloze.settle()
-        assert cloze.page.locator(".guess").count() == 1, text
-        assert cloze.page.locator(".view-chips .problem").is_hidden(), text
+        expect(cloze.page.locator(".guess"), text).to_have_count(1)
+        expect(cloze.page.locator(".view-chips .problem"), text).to_be_hidden()
         assert cloze.overflow() <= 0, text
     still_alive(cloze)
 
@@ -109,12 +110,12 @@ def test_right_to_left_text_runs_from_the_right(cloze):
     assert cloze.at(1).bounding_box()["x"] > cloze.at(2).bounding_box()["x"]
     cloze.at(1).click()
     cloze.page.keyboard.press("ArrowLeft")
-    assert cloze.at(2).evaluate("chip => chip === document.activeElement")
+    expect(cloze.at(2)).to_be_focused()
 
 
 def test_only_characters_that_cannot_be_shown(cloze):
     cloze.write("\u200b\u200b\u0000")
-    assert cloze.page.locator(".view-chips .problem").is_visible()
+    expect(cloze.page.locator(".view-chips .problem")).to_be_visible()
     still_alive(cloze)
 
 
@@ -133,9 +134,10 @@ def test_markup_stays_text(cloze):
         cloze.page.locator(".mine-word").first.fill(text[:60])
         cloze.page.wait_for_function(ASKED, arg=text[:60].strip())
         cloze.settle()
-        assert cloze.page.locator(".guess").count() == last, text
-        assert cloze.page.locator(".view-chips .problem").is_hidden(), text
-        assert cloze.page.locator(".view img[src=x], .view script, .view b b").count() == 0, text
+        expect(cloze.page.locator(".guess"), text).to_have_count(last)
+        expect(cloze.page.locator(".view-chips .problem"), text).to_be_hidden()
+        made = cloze.page.locator(".view img[src=x], .view script, .view b b")
+        assert made.count() == 0, text  # at once
     still_alive(cloze)
 
 
@@ -144,14 +146,14 @@ def test_every_token_hidden(cloze):
     cloze.at(7).click(modifiers=["Shift"])
     cloze.settle()
     assert cloze.marked() == [1, 2, 3, 4, 5, 6, 7]
-    assert cloze.page.locator(".guess").count() == 7
+    expect(cloze.page.locator(".guess")).to_have_count(7)
     still_alive(cloze)
 
 
 def test_gaps_written_in_the_text(cloze):
     cloze.write("The [MASK] of France is [MASK] .")
     cloze.settle()
-    assert cloze.page.locator(".guess").count() == 2
+    expect(cloze.page.locator(".guess")).to_have_count(2)
     cloze.at(2).click()
     assert cloze.marked() == []
 
@@ -165,4 +167,4 @@ def test_too_many_questions(cloze, session, monkeypatch):
     refusal.first.wait_for()
     monkeypatch.setattr(session._batcher, "waiting", 256)
     expect(refusal.first).to_be_hidden()
-    assert cloze.page.locator(".view-predictions").get_attribute("data-state") == "ready"
+    expect(cloze.page.locator(".view-predictions")).to_have_attribute("data-state", "ready")

@@ -61,11 +61,11 @@ def test_a_word_without_a_piece_is_no_choice_of_the_model(cloze):
     cloze.at(2).click()
     cloze.settle()
     summary = cloze.page.locator(".view-predictions .summary")
-    assert "no piece for the word of your sentence" in summary.inner_text()
-    assert cloze.page.locator(".candidate.was").is_hidden()
+    expect(summary).to_contain_text("no piece for the word of your sentence")
+    expect(cloze.page.locator(".candidate.was")).to_be_hidden()
     cloze.at(3).click()
     cloze.settle()
-    assert " of 2 hidden pieces" in summary.inner_text()
+    expect(summary).to_contain_text(" of 2 hidden pieces")
 
 
 def test_the_visitors_own_word_survives_a_reload(cloze):
@@ -79,9 +79,9 @@ def test_the_visitors_own_word_survives_a_reload(cloze):
     page.wait_for_selector('.guess[data-position="6"] input.mine-word')
     page.wait_for_function("() => Cloze.mounted")
     cloze.settle()
-    assert word.input_value() == "London"
-    assert page.locator('.guess[data-position="2"] input.mine-word').input_value() == ""
-    assert page.locator('.guess[data-position="6"] .candidate.mine .rank').inner_text()
+    expect(word).to_have_value("London")
+    expect(page.locator('.guess[data-position="2"] input.mine-word')).to_have_value("")
+    expect(page.locator('.guess[data-position="6"] .candidate.mine .rank')).not_to_be_empty()
     kept = parse_qs(urlsplit(page.url).fragment)["lab-mask-words"]
     assert json.loads(kept[0]) == {"6": "London"}
     page.click("#clear")

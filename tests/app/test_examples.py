@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import core_models as cm
 from app.labs.pairs import answers as pairs
@@ -139,7 +140,7 @@ def test_a_button_hides_its_word_in_any_vocabulary(cloze, session):
     page.wait_for_selector(".view-examples button")
     cloze.rest()
     names = [e["name"] for e in EXAMPLES]
-    assert page.locator(".view-examples button").all_inner_texts() == names
+    expect(page.locator(".view-examples button")).to_have_text(names)
     page.evaluate(
         """() => window.Cloze.change({ card: { ...window.Cloze.sentence.card, examples: [{
             name: 'Own', text: 'Paris and Ouagadougou are cities.', hide: ['ouagadougou', 'cities'],

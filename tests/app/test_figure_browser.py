@@ -132,11 +132,11 @@ def bar(page):
 
 
 def test_a_visitors_text_is_no_markup(page):
-    assert page.locator("#chart .xtick text").first.text_content() == VISITOR
+    expect(page.locator("#chart .xtick text").first).to_have_text(VISITOR)
     page.get_by_text("The numbers").click()
     row = page.get_by_role("row").nth(1)
-    assert row.get_by_role("rowheader").text_content() == VISITOR
-    assert page.get_by_role("group", name="Two bars.").count() == 1
+    expect(row.get_by_role("rowheader")).to_have_text(VISITOR)
+    expect(page.get_by_role("group", name="Two bars.")).to_have_count(1)
 
 
 RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range"
@@ -256,7 +256,10 @@ def test_texts_beside_a_narrow_chart_do_not_overlap(page):
         shown = len(range(0, MANY, each))
         expect(page.locator("#chart .annotation")).to_have_count(shown)
         for selector in (".annotation text", ".x2tick text"):
-            assert page.evaluate(OVERLAPS, selector) == [shown, 0], (width, selector)
+            page.wait_for_function(
+                f"([selector, wanted]) => String(({OVERLAPS})(selector)) === String(wanted)",
+                arg=[selector, [shown, 0]],
+            )
 
 
 OUTSIDE = """() => {
@@ -275,9 +278,9 @@ def test_a_title_that_is_wider_than_its_chart_goes_on_in_another_line(page, widt
     page.get_by_label("Height").first.press("Tab")
     expect(page.locator("#chart .gtitle")).to_have_text(re.compile("^Save as PNG"))
     page.wait_for_function(WIDE, arg=page.locator("#chart .figure-plot").bounding_box()["width"])
-    assert (page.locator("#chart .gtitle .line").count() > 1) == several
-    assert not page.evaluate(OUTSIDE)
-    assert page.locator("#chart .figure-plot").get_attribute("aria-label") == "Two bars."
+    expect(page.locator("#chart .gtitle .line").nth(1)).to_be_attached(attached=several)
+    page.wait_for_function(f"!({OUTSIDE})()")
+    expect(page.locator("#chart .figure-plot")).to_have_attribute("aria-label", "Two bars.")
 
 
 def test_a_chinese_title_is_broken_between_characters(page):
@@ -289,7 +292,7 @@ def test_a_chinese_title_is_broken_between_characters(page):
     lines = page.locator("#chart .gtitle .line").all_text_contents()
     assert "".join(lines).replace(" ", "") == CHINESE.replace(" ", "")
     assert not any(line[0] in "，；：。" for line in lines)
-    assert not page.evaluate(OUTSIDE)
+    page.wait_for_function(f"!({OUTSIDE})()")
 
 
 def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):
@@ -305,7 +308,7 @@ def test_what_came_while_it_was_hidden_is_drawn_when_it_is_seen(page):
     unseen.wait_for(state="attached")
     chart.evaluate("part => { part.style.display = ''; }")
     page.locator("#chart .figure[data-state=ready]").wait_for()
-    assert page.evaluate("document.querySelector('.js-plotly-plot').data[0].y[0]") == 8
+    page.wait_for_function("document.querySelector('.js-plotly-plot').data[0].y[0] === 8")
 
 
 def test_the_theme_is_followed_without_a_request(page):

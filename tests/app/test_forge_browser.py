@@ -126,7 +126,8 @@ def test_a_round_of_forging_and_judging(cloze, detective, session):
     cloze.write("The capital is 天 .")
     page.locator(".view-notes .notes", has_text="has no piece for “天” and reads [UNK]").wait_for()
     cloze.rest()
-    assert lab.panel.get_by_text("has no piece").count() == 0, "the sentence block says it already"
+    # The sentence block says it already.
+    assert lab.panel.get_by_text("has no piece").count() == 0  # at once
     expect(lab.table("Your words")).to_be_hidden()  # they belong to another sentence
 
 
@@ -148,24 +149,24 @@ def test_an_example_hides_its_word_and_offers_one(cloze, detective):
 def test_a_detective_in_the_bar_leaves_no_old_guesses(visit, detective):
     cloze = visit(link="#text=The+capital+of+France+is+Paris.&model=bert-mini&marks=6")
     cloze.settle()
-    assert cloze.page.locator(".guess").first.is_visible()
+    expect(cloze.page.locator(".guess").first).to_be_visible()
     cloze.page.click("#sentence-model input")
     cloze.page.get_by_role("option").filter(has_text="zz-detective · judges").click()
     cloze.page.wait_for_selector('.view-predictions[data-state="error"]')
     problem = cloze.page.locator(".view-predictions .problem")
-    assert "zz-detective judges words and fills no gaps" in problem.inner_text()
-    assert not cloze.page.locator(".guess:visible").count()
+    expect(problem).to_contain_text("zz-detective judges words and fills no gaps")
+    expect(cloze.page.locator(".guess:visible")).to_have_count(0)
     cloze.unfold("Options")
     cloze.page.click("#switch-pieces")
     cloze.page.click("#clear")
     cloze.rest()
-    assert problem.is_visible()
-    assert not cloze.page.locator(".guess:visible").count()
+    expect(problem).to_be_visible()
+    expect(cloze.page.locator(".guess:visible")).to_have_count(0)
     cloze.page.click("#open-generator")
     cloze.page.wait_for_function("Cloze.sentence.model === 'zz-detective-generator'")
     cloze.at(6).click()
     cloze.settle()
-    assert problem.is_hidden()
+    expect(problem).to_be_hidden()
 
 
 @pytest.mark.slow

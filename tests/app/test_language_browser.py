@@ -1,6 +1,7 @@
 """The page in Chinese and English, in Chromium."""
 
 import pytest
+from playwright.sync_api import expect
 
 from app.labs.mask.lab import LOOKS
 from app.serving.locales import catalogue
@@ -22,16 +23,16 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
     page = cloze.page
     page.wait_for_function("Cloze.sentence.marks.size === 2")
     assert language(cloze) == ("zh", "zh-Hans")
-    assert page.get_by_role("textbox", name="句子").input_value() == TEXT
-    assert page.get_by_role("tab").all_inner_texts()[0] == "预测"
-    assert page.get_by_role("tab", name="填空").is_visible()
-    assert page.get_by_text("模型在这里期待哪个词？").is_visible()
-    assert page.input_value("#sentence-model input") == "bert-mini · 填空、下一句"
+    expect(page.get_by_role("textbox", name="句子")).to_have_value(TEXT)
+    expect(page.get_by_role("tab").first).to_have_text("预测")
+    expect(page.get_by_role("tab", name="填空")).to_be_visible()
+    expect(page.get_by_text("模型在这里期待哪个词？")).to_be_visible()
+    expect(page.locator("#sentence-model input")).to_have_value("bert-mini · 填空、下一句")
     cloze.unfold("选项")
     page.select_option("#draw-kind", "span")
     page.click("#draw")
     page.wait_for_selector("#draw-lengths")
-    assert "平均" in page.locator("#draw-lengths").inner_text()
+    expect(page.locator("#draw-lengths")).to_contain_text("平均")
     page.click("#clear")
     cloze.at(1).click()
     cloze.at(6).click()
@@ -39,9 +40,9 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
         page.get_by_role("button", name=catalogue("zh")[each.title]).click()
         cloze.rest()
     cloze.settle()
-    assert "spain" in page.locator(".guess").last.inner_text()
+    expect(page.locator(".guess").last).to_contain_text("spain")
     page.wait_for_selector("#mask-layers .js-plotly-plot")
-    assert "[MASK]" in page.locator(".view-chips").inner_text()
+    expect(page.locator(".view-chips")).to_contain_text("[MASK]", use_inner_text=True)
     assert page.evaluate(MISSING) == []
     assert cloze.overflow() <= 0
     look(page, 1280, dark=False)
@@ -51,9 +52,7 @@ def test_the_mask_tab_in_chinese_on_a_dark_phone_and_a_desktop(visit):
     page.fill(".mine-word", "Quizzifying")
     page.locator(".mine-note", has_text="个子词").wait_for()
     cloze.write("a" * 20_001)
-    problem = page.locator(".view-chips .problem")
-    problem.wait_for()
-    assert problem.inner_text() == (
+    expect(page.locator(".view-chips .problem")).to_have_text(
         "这段文本有20,001个字符，本页最多接受20,000个。请用短一些的部分。"
     )
     assert page.evaluate(MISSING) == []
@@ -70,11 +69,11 @@ def test_the_switch_keeps_what_is_open(visit):
         page.wait_for_function("name => window.ClozeLanguage?.language === name", arg=name)
         page.wait_for_function("window.Cloze?.sentence.marks.size === 2")
         assert language(cloze) == (name, tag)
-        assert page.locator("#language-switch").inner_text() == other
-        assert page.input_value("#sentence-text textarea") == TEXT
+        expect(page.locator("#language-switch")).to_have_text(other)
+        expect(page.locator("#sentence-text textarea")).to_have_value(TEXT)
         assert cloze.marked() == [1, 6]
         page.locator("#tab-forge").wait_for()
-        assert page.locator("#tab-mask").is_hidden()
+        expect(page.locator("#tab-mask")).to_be_hidden()
     # A page that is left ends what Gradio still waits for, and Gradio says so in the console.
     cloze.problems[:] = [line for line in cloze.problems if not any(n in line for n in LEAVING)]
 
@@ -96,7 +95,7 @@ def test_the_choice_survives_a_reload(visit, server):
 def test_an_unknown_language_is_english(visit, wish):
     cloze = visit(link=f"?lang={wish}")
     assert language(cloze) == ("en", "en")
-    assert cloze.page.get_by_role("tab").first.inner_text() == "Predict"
+    expect(cloze.page.get_by_role("tab").first).to_have_text("Predict")
     assert cloze.page.evaluate(MISSING) == []
 
 

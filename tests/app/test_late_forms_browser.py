@@ -96,7 +96,7 @@ def test_what_was_found_for_other_settings_is_not_shown(cloze, kind, monkeypatch
     form.field("Seed").fill("5")
     slow.go.set()
     cloze.rest()
-    assert not form.batch.is_visible()
+    assert not form.batch.is_visible()  # at once
     form.button("Show the first batch").click()
     form.batch.wait_for()
 
@@ -116,7 +116,7 @@ def test_a_run_starts_once_and_says_why_it_does_not(cloze, kind, runs, monkeypat
     go.set()
     form.refuses("Not now.")
     cloze.rest()
-    assert form.problem.filter(has_text="Not now.").count()
+    expect(form.problem.filter(has_text="Not now.")).not_to_have_count(0)
     assert len(made) == 1
     form.field("Seed").fill("6")
     form.root.get_by_text("Not now.").wait_for(state="hidden")
@@ -208,7 +208,8 @@ def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs, m
         patch.setattr(runs, "as_form", refuse)
         shown.button("New run from this one").click()
         page.locator("#train-forms").get_by_text("Not now.").wait_for()
-    assert page.get_by_text("These are the settings").locator("visible=true").count() == 0
+    told = page.get_by_text("These are the settings").locator("visible=true")
+    assert told.count() == 0  # at once
     # Of two runs the one that was asked for last, whichever answers first.
     fill = Pretraining.fill
     go, asked = Event(), Event()
@@ -230,7 +231,7 @@ def test_settings_of_a_run_come_into_its_form_or_not_at_all(cloze, make, runs, m
     form.says(f"These are the settings of {second}.")
     cloze.rest()
     assert form.shown(f"These are the settings of {second}.")
-    assert form.field("Name").input_value() == "Second"
+    expect(form.field("Name")).to_have_value("Second")
 
 
 def refuse(*_):
@@ -244,7 +245,7 @@ def test_settings_that_are_being_written_are_not_replaced(cloze, kind):
     form.field("Settings").fill(json.dumps(settings | {"seed": 77}))
     form.field("Name").fill("Another name")
     cloze.rest()
-    assert '"seed": 77' in form.field("Settings").input_value()
+    expect(form.field("Settings")).to_have_value(re.compile('"seed": 77'))
     form.button("Use these settings").click()
     expect(form.field("Seed")).to_have_value("77")
     # What is chosen altogether anew stands there again.
@@ -281,7 +282,7 @@ def test_settings_that_are_being_written_stay_when_an_answer_comes(cloze, monkey
         form.field("Settings").fill(json.dumps(settings | {"seed": 77}))
         go.set()
         cloze.rest()
-    assert '"seed": 77' in form.field("Settings").input_value()
+    expect(form.field("Settings")).to_have_value(re.compile('"seed": 77'))
 
 
 def test_of_two_acts_in_one_moment_the_later_one_counts(cloze):
@@ -339,9 +340,9 @@ def test_a_form_is_as_it_was_left(cloze, make):
     open_run(cloze, run)
     cloze.page.get_by_role("button", name="New run", exact=True).click()
     open_form(cloze)
-    assert form.field("Steps").input_value() == "321"
-    assert form.field("Seed").input_value() == ""
-    assert open_form(cloze, "race").field("Steps of each").input_value() == "12"
+    expect(form.field("Steps")).to_have_value("321")
+    expect(form.field("Seed")).to_have_value("")
+    expect(open_form(cloze, "race").field("Steps of each")).to_have_value("12")
 
 
 def test_a_copy_takes_the_place_of_what_was_there(cloze, make):
@@ -350,5 +351,5 @@ def test_a_copy_takes_the_place_of_what_was_there(cloze, make):
     form.field("Steps").fill("321")
     open_run(cloze, run)
     copy_run(cloze, run)
-    assert form.field("Steps").input_value() == "100000"
-    assert form.field("Primer, English").is_checked()
+    expect(form.field("Steps")).to_have_value("100000")
+    expect(form.field("Primer, English")).to_be_checked()

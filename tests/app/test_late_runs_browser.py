@@ -1,6 +1,7 @@
 """The Train tab's runs where answers come late, twice, in another order or once not at all."""
 
 import pytest
+from playwright.sync_api import expect
 
 from app.runs.reports.reports import Reports
 from tests.app.held import BUSY, Held, finished_race, finished_runs, posts
@@ -83,7 +84,7 @@ def test_a_race_shows_nothing_of_another_race_or_entrant(cloze, races, runs):
     held.end()
     open_run(cloze, second)
     shown.shows("Late")
-    assert not shown.root.locator("[data-picture]").is_visible()
+    expect(shown.root.locator("[data-picture]")).to_be_hidden()
     assert not shown.shown("After step 40")
 
 
@@ -95,7 +96,7 @@ def test_a_run_that_is_gone_elsewhere_ends_the_comparison_and_is_told(cloze, mak
     runs.delete(second)
     look_again(page)
     card(page, second).wait_for(state="detached")
-    assert not shown.problem.is_visible()
+    assert not shown.problem.is_visible()  # at once
     page.locator(".legendtext", has_text="Second").wait_for(state="detached")
     # What stands in the form that is shown instead is as it was.
     runs.delete(first)
@@ -105,7 +106,7 @@ def test_a_run_that_is_gone_elsewhere_ends_the_comparison_and_is_told(cloze, mak
     with page.expect_response("**/train/shown"):
         look_again(page)
     rest(page)
-    assert told.is_visible()
+    expect(told).to_be_visible()
     page.get_by_role("button", name="New run", exact=True).click()
     told.wait_for(state="hidden")
 
@@ -132,7 +133,7 @@ def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make, live):
         held.give({"parts": {"shares": {"visible": True, "value": shares}}}, which)
     shown.says("two")
     rest(page)
-    assert shown.root.get_by_text("one", exact=True).count() == 0
+    assert shown.root.get_by_text("one", exact=True).count() == 0  # at once
     shown.ask("three")
     held.wait().give(BUSY)
     shown.says("Not now.")
@@ -146,7 +147,7 @@ def test_what_one_run_was_asked_is_not_answered_by_another(cloze, make, live):
     open_run(cloze, second)
     held.end()
     rest(page)
-    assert not shown.problem.is_visible()
+    assert not shown.problem.is_visible()  # at once
 
 
 OPENED = "zz-detective-generator"

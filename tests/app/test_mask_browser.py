@@ -92,7 +92,7 @@ def open_all(lab):
         fold = lab.open(look.name, next(iter(look.tries)))
         assert lab.numbers(look.name)
         assert lab.cloze.overflow() <= 0
-        assert fold.locator(".problem:visible").count() == 0
+        assert fold.locator(".problem:visible").count() == 0  # at once
         chart = lab.page.locator(CHARTS[look.name])
         chart.get_by_text("The numbers").click()
         with lab.page.expect_download() as download:
@@ -184,8 +184,7 @@ def test_the_chart_and_its_table_hold_the_same_lines(lab, cloze, model):
     assert all(0 <= chance <= 1 for _, *line in chances for chance in line)
     first = next(line for line in lines if line[-1] == 1)
     assert first[0] == best[-1]
-    names = cloze.page.locator("#mask-layers .legendtext").all_text_contents()
-    assert len(names) == len(lines)
+    expect(cloze.page.locator("#mask-layers .legendtext")).to_have_count(len(lines))
     cloze.page.get_by_role("textbox", name="Rivals").fill("lake")
     expect(cloze.page.get_by_text("“lake”, a word of your own").first).to_be_visible()
     cloze.write("A lake.")
@@ -201,7 +200,7 @@ def test_a_link_opens_the_layers_with_its_words_and_its_gap(visit, at):
     cloze = visit(link=f"#text=The+capital+of+France+is+Paris.&marks=4.6&lab-mask-layers={state}")
     expect(cloze.page.get_by_text("The capital of [MASK] is [?]")).to_be_visible()
     expect(cloze.page.get_by_text("“cat”, a word of your own").first).to_be_visible()
-    assert cloze.page.get_by_label("Gap", exact=True).input_value() == "Paris (6)"
+    expect(cloze.page.get_by_label("Gap", exact=True)).to_have_value("Paris (6)")
     cloze.page.get_by_role("button", name="Layer by layer").click()
     cloze.page.wait_for_function("Cloze.kept('mask-layers')?.open === undefined")
 
@@ -288,8 +287,8 @@ def test_a_link_restores_the_folds(lab, visit):
     other.cloze.rest()
     assert other.numbers("word") == rows
     there = other.fold("word")
-    assert there.get_by_role("textbox", name="Words").input_value() == "lake, desert"
-    assert there.get_by_label("Gap", exact=True).input_value() == "language (2)"
+    expect(there.get_by_role("textbox", name="Words")).to_have_value("lake, desert")
+    expect(there.get_by_label("Gap", exact=True)).to_have_value("language (2)")
     assert not other.opened("layers")
 
 
@@ -322,7 +321,7 @@ def test_a_strange_link_leaves_the_page_usable(visit, state):
     cloze = visit(link=f"#text={text}&marks=1{names}")
     cloze.page.wait_for_function("Cloze.sentence.marks.size === 1")
     cloze.settle()
-    assert cloze.page.input_value("#draw-kind") == "uniform"
+    expect(cloze.page.locator("#draw-kind")).to_have_value("uniform")
     if "true" in state:
         lab = Lab(cloze)
         cloze.rest()
@@ -364,12 +363,12 @@ def test_spans_are_drawn_with_their_lengths(cloze, session, visit):
     other.page.wait_for_selector("#draw-lengths")
     assert lengths(other) == counts
     assert other.marked() == cloze.marked()
-    assert other.page.input_value("#sentence-seed input") == "7"
+    expect(other.page.locator("#sentence-seed input")).to_have_value("7")
     other.settle()
     cloze.at(1 if 1 not in cloze.marked() else 2).click()
     cloze.page.wait_for_selector("#draw-lengths", state="hidden")
     cloze.page.select_option("#draw-kind", "uniform")
     cloze.page.click("#draw")
     cloze.page.wait_for_function("Cloze.sentence.marks.size > 5")
-    assert cloze.page.locator("#draw-lengths").is_hidden()
+    expect(cloze.page.locator("#draw-lengths")).to_be_hidden()
     cloze.settle()

@@ -123,7 +123,7 @@ def test_a_visitors_own_word(lab):
     box = lab.page.get_by_role("textbox", name="Sentences, one in each line")
     text = lab.page.evaluate("Cloze.sentence.text")
     expect(box).to_have_value(re.compile(f"{re.escape(text)}$"))
-    assert lab.panel.locator("img").count() == 0
+    assert lab.panel.locator("img").count() == 0  # at once
     lab.fill("zebra")
     lab.says("“zebra” stands in 0 of the sentences")
     lab.page.get_by_role("radio", name="light").check()

@@ -67,9 +67,10 @@ def test_figures_notes_and_missing_heads(model, tmp_path):
 def test_the_page_names_heads_and_opens_the_rest(cloze):
     page = cloze.page
     badges = page.locator(".model-card .badge")
-    page.wait_for_function("() => document.querySelectorAll('.model-card .badge').length === 2")
+    expect(badges).to_have_count(2)
     cloze.unfold("Model")
-    assert badges.all_inner_texts() == ["masked token\ntrained here", "next sentence\ntrained here"]
+    named = ["masked token\ntrained here", "next sentence\ntrained here"]
+    expect(badges).to_have_text(named, use_inner_text=True)
     facts = dict(
         zip(
             page.locator(".model-card dt").all_inner_texts(),

@@ -20,13 +20,13 @@ ALL_DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimat
 @pytest.mark.slow
 def test_the_theme_can_be_chosen_and_is_kept(visit):
     cloze = visit(dark=True)
-    body = "document.body.classList.contains('dark')"
-    assert cloze.page.evaluate(body)
+    body, dark = cloze.page.locator("body"), re.compile(r"\bdark\b")
+    expect(body).to_have_class(dark)
     cloze.page.click("#theme-switch")
-    assert not cloze.page.evaluate(body)
+    expect(body).not_to_have_class(dark)
     cloze.page.reload()
     cloze.page.wait_for_selector(".chip:not([hidden])")
-    assert not cloze.page.evaluate(body)
+    expect(body).not_to_have_class(dark)
 
 
 PRESSED = """() => [...document.querySelectorAll('button, summary, [type=range]')]
@@ -102,7 +102,7 @@ def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
         page.wait_for_selector("#tabs [role=tab]")
         held[0].continue_()
         page.wait_for_function("Cloze.sentence.marks.size === 1")
-        assert page.input_value("#sentence-text textarea") == "Hello world"
+        expect(page.locator("#sentence-text textarea")).to_have_value("Hello world")
 
 
 REFUSES = """for (const name of ['localStorage', 'sessionStorage']) {

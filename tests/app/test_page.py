@@ -61,7 +61,7 @@ def test_who_waits_does_not_describe_the_page(cloze):
 
 def test_clicking_a_word_shows_the_models_own_predictions(cloze, model):
     cloze.write(SENTENCE)
-    assert cloze.page.locator(".guess").count() == 0
+    expect(cloze.page.locator(".guess")).to_have_count(0)
     cloze.chip("Paris").click()
     cloze.settle()
     (expected,) = fill(model, SENTENCE, masks=[6], top_k=5).predictions
@@ -71,10 +71,11 @@ def test_clicking_a_word_shows_the_models_own_predictions(cloze, model):
         assert same_share(share, found.probability), (share, found.probability)
     card = cloze.page.locator('.guess[data-position="6"]')
     if expected.original.rank > 5:
-        assert card.locator(".was .rank").inner_text() == f"{expected.original.rank:,}"
-        assert same_share(card.locator(".was .share").inner_text(), expected.original.probability)
+        expect(card.locator(".was .rank")).to_have_text(f"{expected.original.rank:,}")
+        share = card.locator(".was .share").inner_text()
+        assert same_share(share, expected.original.probability)
     else:
-        assert card.locator(".is-original .word").inner_text() == "paris"
+        expect(card.locator(".is-original .word")).to_have_text("paris")
 
 
 def test_hiding_and_showing_by_keyboard_alone(cloze):
@@ -90,21 +91,22 @@ def test_hiding_and_showing_by_keyboard_alone(cloze):
     cloze.page.keyboard.press("Space")
     assert cloze.marked() == [2]
     cloze.page.keyboard.press("End")
-    assert cloze.at(7).evaluate("chip => chip === document.activeElement")
+    expect(cloze.at(7)).to_be_focused()
     cloze.page.keyboard.press("Home")
     cloze.page.keyboard.press("Space")
     cloze.page.keyboard.press("Shift+ArrowRight")
     cloze.page.keyboard.press("Shift+ArrowRight")
     assert cloze.marked() == [1, 2, 3]
-    assert first.get_attribute("aria-pressed") == "true"
-    assert cloze.page.get_by_role("button", name="[MASK] The hidden", pressed=True).count() == 1
+    expect(first).to_have_attribute("aria-pressed", "true")
+    hidden = cloze.page.get_by_role("button", name="[MASK] The hidden", pressed=True)
+    expect(hidden).to_have_count(1)
     cloze.settle()
 
 
 def test_only_one_chip_is_in_the_tab_order(cloze):
-    assert cloze.page.locator('.chip[tabindex="0"]').count() == 1
+    expect(cloze.page.locator('.chip[tabindex="0"]')).to_have_count(1)
     cloze.chip("France").click()
-    assert cloze.page.locator('.chip[tabindex="0"]').get_attribute("data-position") == "4"
+    expect(cloze.page.locator('.chip[tabindex="0"]')).to_have_attribute("data-position", "4")
 
 
 def test_shift_click_hides_a_range(cloze):
@@ -112,7 +114,7 @@ def test_shift_click_hides_a_range(cloze):
     cloze.chip("is").click(modifiers=["Shift"])
     assert cloze.marked() == [2, 3, 4, 5]
     cloze.settle()
-    assert cloze.page.locator(".guess").count() == 4
+    expect(cloze.page.locator(".guess")).to_have_count(4)
 
 
 def test_dragging_hides_a_range_and_dragging_again_shows_it(cloze):
@@ -148,12 +150,12 @@ def test_whole_words_hide_all_their_pieces(cloze, model):
 def test_pieces_read_as_words_until_they_are_asked_for(cloze):
     cloze.write("Quizzifying is far away .")
     chips = cloze.page.locator(".view-chips")
-    assert "##" not in chips.inner_text()
-    assert "[CLS]" not in chips.inner_text()
+    for shown in ("##", "[CLS]"):
+        expect(chips).not_to_contain_text(shown, use_inner_text=True)
     cloze.unfold("Options")
     cloze.page.click("#switch-pieces")
-    assert "##" in chips.inner_text()
-    assert "[CLS]" in chips.inner_text()
+    for shown in ("##", "[CLS]"):
+        expect(chips).to_contain_text(shown, use_inner_text=True)
 
 
 def test_a_candidate_goes_into_the_sentence(cloze):
@@ -171,7 +173,8 @@ def test_a_candidate_goes_into_the_sentence(cloze):
 def test_marks_stay_on_their_words_when_the_text_changes(cloze):
     cloze.chip("France").click()
     cloze.write("Today the capital of France is Paris.")
-    assert [cloze.at(p).locator(".note").inner_text() for p in cloze.marked()] == ["France"]
+    (position,) = cloze.marked()
+    expect(cloze.at(position).locator(".note")).to_have_text("France")
     cloze.write("Bees make honey .")
     assert cloze.marked() == []
 
@@ -184,7 +187,8 @@ def test_a_word_of_ones_own_gets_its_rank(cloze, model):
     (expected,) = fill(model, SENTENCE, masks=[6], watch=["London"]).predictions
     (found,) = expected.watched
     own.locator(".rank").get_by_text(f"{found.rank:,}", exact=True).wait_for()
-    assert same_share(own.locator(".share").inner_text(), found.probability)
+    share = own.locator(".share").inner_text()  # it comes with the rank
+    assert same_share(share, found.probability)
     own.locator("input").fill("Quizzifying")
     cloze.page.locator(".mine-note", has_text="pieces").wait_for()
 
@@ -214,7 +218,7 @@ def test_a_random_masking_shows_its_three_cases(cloze, model):
             assert (face, note) == (model.tokenizer.display(mark["piece"]), written)
         else:
             assert (face, note) == (written, "kept")
-    assert cloze.page.locator(".legend").is_visible()
+    expect(cloze.page.locator(".legend")).to_be_visible()
     marks = cloze.page.evaluate("[...Cloze.sentence.marks.values()]")
     expected = fill(
         model,
@@ -329,4 +333,4 @@ def test_a_link_restores_the_sentence_and_its_marks(cloze, visit, model):
     assert again.page.evaluate("Cloze.sentence.text") == "Bees & <b> make honey 😀 + more = 5"
     found = again.page.evaluate("[...Cloze.sentence.marks.values()].map(m => [m.position, m.case])")
     assert sorted(found) == sorted(wanted)
-    assert again.at(1).locator(".face").inner_text() == model.tokenizer.display(99)
+    expect(again.at(1).locator(".face")).to_have_text(model.tokenizer.display(99))

@@ -123,7 +123,7 @@ def test_a_link_restores_an_example_in_chinese_and_the_next_one_follows(visit, m
     expect(lab.radio("Swapped")).to_be_checked()
     lab.panel.get_by_role("button", name=lab.named("Another example")).click()
     lab.shows(*pairs.shown_example(3).pair("swapped"))
-    assert lab.page.evaluate("Cloze.kept('pairs').example") == 3
+    lab.page.wait_for_function("Cloze.kept('pairs')?.example === 3")
     for fold in ("How alike, each read alone?", "What the model reads", "What this shows"):
         lab.unfold(fold)
     lab.unfold("Topic or order?")

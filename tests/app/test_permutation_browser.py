@@ -155,7 +155,7 @@ def test_chances_and_attention_come_from_the_other_model(lab):
     rows = lab.cloze.numbers("#permutation-chances")
     assert len(rows) == framed + 2
     best = lab.panel.get_by_role("region", name="Its best guesses")
-    assert best.get_by_role("row").count() == 1 + framed * chances.GUESSES
+    expect(best.get_by_role("row")).to_have_count(1 + framed * chances.GUESSES)
     lab.unfold("Where both streams look")
     take(lab.panel.get_by_label("Layer", exact=True), "3", exact=True)
     lab.page.get_by_text("Query stream: layer 3, head 1").first.wait_for()
@@ -196,7 +196,7 @@ def test_an_emptied_sentence_leaves_no_old_answer(lab):
     expect(lab.list).to_be_visible()
     lab.cloze.rest()
     expect(lab.panel.get_by_text("There is no text yet")).to_be_hidden()
-    assert lab.panel.locator("img").count() == 0
+    assert lab.panel.locator("img").count() == 0  # at once
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_an_old_link_opens_and_narrow_and_dark_nothing_sticks_out(visit, session
     state = {"order": [0, 0], "k": 99, "seed": 3, "variant": "released", "leak": True}
     lab = Lab(visit(width=390, dark=True, link=LINK + quote(json.dumps(state))))
     plain = [n for n in session.model(NAME).tokenizer.encode(TEXT).special if not n]
-    assert lab.list.get_by_role("button").count() == len(plain)
+    expect(lab.list.get_by_role("button")).to_have_count(len(plain))
     lab.panel.get_by_text("another is drawn").wait_for()
     lab.unfold("How it is drawn")
     expect(lab.panel.get_by_role("radio", name="Released code")).to_be_checked()

@@ -233,7 +233,7 @@ def test_a_finished_fine_tuning_is_listed_with_what_its_model_reached(ask, runs)
     assert reports.summary(run)["main"] == {"name": "accuracy", "value": 0.75}
     # Rows to measure on may be rows to learn from, too: a table of one's own decides.
     told = ask({"run": run})["parts"]["summary"]["value"]["text"].replace("\N{NO-BREAK SPACE}", " ")
-    assert told == "Accuracy 75.0 % on the 4 rows to measure on, after epoch 1, its best."
+    assert told == "Accuracy 75.0 % on the rows to measure on (4), after epoch 1, its best."
     runs.delete(run)
 
 

@@ -99,6 +99,39 @@ def test_a_waiting_run_waits_for_the_start_of_those_before_it_too(make_runs):
     assert found[third] == pytest.approx(120 + 30 + 200, abs=2)
 
 
+def launched(runs, run, ago):
+    """As if the page had started what is at work so many seconds ago."""
+    values = {"process": remember_process(), "time": time.time() - ago}
+    (runs.root / run / "launch.json").write_text(json.dumps(values))
+
+
+def test_until_a_run_has_finished_the_one_at_work_says_what_a_start_takes(make_runs):
+    """It was started 110 s ago and has made 80 s of steps: the next one will need 30 s, too."""
+    runs = make_runs()
+    busy, second, third = (runs.create(CONFIG) for _ in range(3))
+    reported(runs, busy, step=40)
+    launched(runs, busy, 110)
+    queued(runs, second)
+    queued(runs, third, 1)
+    found = {each["id"]: each["wait_seconds"] for each in Reports(runs).overview()}
+    assert found[second] == pytest.approx(120, abs=2)
+    assert found[third] == pytest.approx(120 + 30 + 200, abs=2)
+
+
+@pytest.mark.parametrize(("ago", "rest"), [(90, 20), (200, 0)])
+def test_what_a_run_still_needs_beside_its_steps_is_waited_for_too(make_runs, ago, rest):
+    """Those before needed 30 s to begin, measure and save; this one has had 10 s, or all of it."""
+    runs = make_runs()
+    done, busy, second = (runs.create(CONFIG) for _ in range(3))
+    reported(runs, done, step=100, state="finished")
+    launched(runs, done, 230)
+    reported(runs, busy, step=40)
+    launched(runs, busy, ago)
+    queued(runs, second)
+    found = {each["id"]: each["wait_seconds"] for each in Reports(runs).overview()}
+    assert found[second] == pytest.approx(120 + rest, abs=2)
+
+
 def test_two_places_are_waited_for_side_by_side(make_runs):
     runs = make_runs(slots=2)
     one, two, third, fourth = (runs.create(CONFIG) for _ in range(4))

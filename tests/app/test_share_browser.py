@@ -60,9 +60,9 @@ def test_the_link_restores_sentence_marks_tab_and_settings_elsewhere(cloze, visi
     link = page.locator(".share-link").input_value()
     assert link == page.url
     page.check("#share-plain")
-    assert "plain=1" in page.locator(".share-link").input_value()
+    expect(page.locator(".share-link")).to_have_value(re.compile("plain=1"))
     page.keyboard.press("Escape")
-    assert page.locator(".share-panel").count() == 0
+    expect(page.locator(".share-panel")).to_have_count(0)
 
     there = visit(link="#" + urlsplit(link).fragment).page
     wait_open(there, "budget")
@@ -85,7 +85,7 @@ def test_a_text_that_no_link_can_hold_stays_in_its_tab_and_its_lab_in_the_link(v
     page.click("#share")
     link = page.locator(".share-link").input_value()
     assert parse_qs(urlsplit(link).fragment)["text"] == [text]
-    assert page.get_by_text("This link is long: some programs will cut it.").is_visible()
+    expect(page.get_by_text("This link is long: some programs will cut it.")).to_be_visible()
     page.reload()
     wait_open(page, "budget")
     page.wait_for_function("text => Cloze.sentence.text === text", arg=text)
@@ -112,7 +112,7 @@ def test_a_link_is_copied_where_the_browser_has_no_clipboard_for_the_page(visit)
     page.keyboard.press("Escape")
     page.locator("#sentence-text textarea").fill("")
     page.locator("#sentence-text textarea").press("Control+v")
-    assert page.input_value("#sentence-text textarea") == link
+    expect(page.locator("#sentence-text textarea")).to_have_value(link)
 
 
 def test_the_button_that_has_copied_a_link_offers_another_one(cloze):
@@ -161,9 +161,9 @@ def test_without_controls_the_lab_stays_and_the_header_goes(visit):
         "#tabs [role=tablist]",
         "#line-predict",
     ):
-        assert not page.locator(hidden).first.is_visible()
-    assert page.locator(".chip").count() > 3
-    assert page.locator(".view-predictions").is_visible()
+        expect(page.locator(hidden).first).to_be_hidden()
+    expect(page.locator(".chip").nth(3)).to_be_attached()
+    expect(page.locator(".view-predictions")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
     wait_open(page, "attention")
     page.wait_for_function(APART)
     page.click(".tour-end")
-    assert page.locator(".tour-panel").count() == 0
+    expect(page.locator(".tour-panel")).to_have_count(0)
 
     # Who ends the tour and writes at once keeps what they write, also while its text is on the way.
     page.click("#tour")
@@ -191,7 +191,7 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
     )
     page.wait_for_function("() => Cloze.sentence.text === 'Bees make honey .'")
     rest(page)  # the tour has looked whether its own text is there
-    assert page.input_value("#sentence-text textarea") == "Bees make honey ."
+    expect(page.locator("#sentence-text textarea")).to_have_value("Bees make honey .")
 
     page.set_viewport_size({"width": 1280, "height": 800})
     page.click("#tour")
@@ -206,8 +206,8 @@ def test_the_tour_brings_labs_into_view_walks_its_steps_and_gives_the_page_back(
         titles.add(page.locator(".tour-panel h2").inner_text())
         page.click(".tour-next")
     assert len(titles) == len(TOUR)
-    assert page.locator(".tour-panel").count() == 0
-    assert page.evaluate("document.activeElement.id") == "tour"
+    expect(page.locator(".tour-panel")).to_have_count(0)
+    expect(page.locator("#tour")).to_be_focused()
 
 
 def test_the_tour_brings_its_sentence_where_none_can_be_read(cloze):
@@ -259,14 +259,14 @@ def test_a_lesson_opens_at_its_step_in_chinese(visit):
     page.wait_for_selector(".tour-panel")
     wait_open(page, "forge")
     texts = locales.catalogue("zh")
-    assert page.locator(".tour-panel h2").inner_text() == texts["A forger and a detective"]
+    expect(page.locator(".tour-panel h2")).to_have_text(texts["A forger and a detective"])
     page.wait_for_function("() => Cloze.sentence.marks.size === 1")
     hidden = page.evaluate(
         "[...Cloze.sentence.marks.keys()].map(k => Cloze.sentence.tokens[k].text)"
     )
     assert [word.lower() for word in hidden] == ["paris"]
     # The fourth lesson of links, the fifth step of the tour.
-    assert re.search("第5步", page.locator(".tour-count").inner_text())
+    expect(page.locator(".tour-count")).to_contain_text("第5步")
 
 
 @pytest.mark.slow
@@ -282,7 +282,7 @@ def test_a_lesson_goes_on_at_its_step_in_another_language_and_ends_for_good(visi
     wait_open(page, "timeline")
     # A link to what is seen is none to the lesson, which would put its own sentence there.
     page.click("#share")
-    assert "lesson" not in page.input_value(".share-link")
+    expect(page.locator(".share-link")).not_to_have_value(re.compile("lesson"))
     page.click("#share")
     page.click(".tour-end")
     cloze_text = "今天天气很好。"
@@ -291,8 +291,8 @@ def test_a_lesson_goes_on_at_its_step_in_another_language_and_ends_for_good(visi
     page.reload()
     page.wait_for_function("text => !!window.Cloze && Cloze.sentence.text === text", arg=cloze_text)
     rest(page)
-    assert page.input_value("#sentence-text textarea") == cloze_text
-    assert page.locator(".tour-panel").count() == 0
+    expect(page.locator("#sentence-text textarea")).to_have_value(cloze_text)
+    expect(page.locator(".tour-panel")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -363,16 +363,15 @@ def test_what_is_typed_while_the_server_is_away_is_read_when_it_is_back(visit):
     page.context.set_offline(True)
     page.fill("#sentence-text textarea", "The heart pumps blood .")
     hint = page.locator(".view-chips .offline")
-    hint.wait_for()
-    assert OFFLINE in hint.inner_text()
+    expect(hint).to_contain_text(OFFLINE)
     page.evaluate("Cloze.openTab('spans')")
     page.locator("#tab-spans .offline").wait_for()
     page.fill("#sentence-text textarea", "The heart pumps much blood .")
     page.context.set_offline(False)
     page.get_by_role("region", name="The span in its sentence").wait_for()
     page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps much blood .'")
-    assert page.input_value("#sentence-text textarea") == "The heart pumps much blood ."
-    assert page.locator(".offline").count() == 0
+    expect(page.locator("#sentence-text textarea")).to_have_value("The heart pumps much blood .")
+    expect(page.locator(".offline")).to_have_count(0)
     # The browser itself reports what could not be fetched.
     cloze.problems[:] = [each for each in cloze.problems if "ERR_INTERNET" not in each]
 
@@ -409,8 +408,7 @@ def test_what_a_proxy_answers_for_a_server_that_starts_anew_is_asked_again(visit
     page.route("**/run/predict*", answer)
     cloze.chip("Paris").click()
     hint = page.locator(".view-chips .offline")
-    hint.wait_for()
-    assert OFFLINE in hint.inner_text()
+    expect(hint).to_contain_text(OFFLINE)
     away[0] = False
     cloze.settle()
     page.locator("button.candidate").first.wait_for()
@@ -469,7 +467,7 @@ def test_what_is_written_while_the_page_opens_stays(profile, server):
         page.wait_for_function("() => Cloze.sentence.text === 'The heart pumps blood .'")
         rest(page)
         assert page.evaluate("Cloze.sentence.text") == "The heart pumps blood ."
-        assert page.input_value("#sentence-text textarea") == "The heart pumps blood ."
+        expect(page.locator("#sentence-text textarea")).to_have_value("The heart pumps blood .")
 
 
 @pytest.mark.slow
@@ -482,8 +480,8 @@ def test_a_link_with_the_text_of_the_page_and_a_model_that_is_nowhere(visit, ser
     note = cloze.page.get_by_text("The link names the model “no-such-model”, which is not here.")
     note.wait_for()
     cloze.rest()
-    assert cloze.page.get_by_text("Error", exact=True).count() == 0
-    assert cloze.page.input_value("#sentence-text textarea") == text
+    assert cloze.page.get_by_text("Error", exact=True).count() == 0  # at once
+    expect(cloze.page.locator("#sentence-text textarea")).to_have_value(text)
 
 
 @pytest.mark.slow
@@ -494,4 +492,4 @@ def test_a_link_with_a_model_that_is_nowhere_and_no_text_opens_as_without_one(vi
     ).wait_for()
     cloze.page.wait_for_function("() => Cloze.sentence.marks.size === 1")
     cloze.settle()
-    assert cloze.page.locator("button.candidate").first.is_visible()
+    expect(cloze.page.locator("button.candidate").first).to_be_visible()

@@ -106,10 +106,10 @@ def test_a_span_from_the_sentence_is_told_by_both_heads(cloze, session):
     expect(lab.places()).to_have_text(["0", "1"])
     edges = lab.picture.get_by_role("listitem").filter(has_text="boundary token")
     expect(edges).to_have_text([re.compile("^capital"), re.compile("^is")])
-    assert lab.picture.locator("path").count() == 4
+    expect(lab.picture.locator("path")).to_have_count(4)
     lab.tells(session, (3, 5))
     best = lab.panel.get_by_role("region", name="The best words of both heads")
-    assert best.get_by_role("row").count() == 1 + 2 * spans.TOP
+    expect(best.get_by_role("row")).to_have_count(1 + 2 * spans.TOP)
     lab.inside("Its own words")
     lab.tells(session, (3, 5), kept=True)
     lab.panel.get_by_text("The last states of the two boundary tokens moved by").wait_for()
@@ -149,16 +149,15 @@ def test_a_link_restores_the_lab(cloze, visit):
     lab.panel.get_by_role("radio", name="Other words inside").check()
     cloze.page.wait_for_function("Cloze.sentence.marks.size === 3")
     first = lab.numbers(lambda rows: len(rows) == 3 and len(rows[0]) == 12)
-    seed = lab.panel.get_by_label("Seed of the other words")
-    seed.fill("5")
+    lab.panel.get_by_label("Seed of the other words").fill("5")
     cloze.page.wait_for_function("location.hash.includes('%22roll%22%3A5')")
     before = lab.numbers(lambda rows: rows[0][2] != first[0][2])
     shown = lab.picture.inner_text()
     other = Lab(visit(link=cloze.page.evaluate("location.hash")))
     assert other.numbers(lambda rows: rows[0][2] == before[0][2]) == before
-    assert other.picture.inner_text() == shown
-    assert other.panel.get_by_role("radio", name="Other words inside").is_checked()
-    assert seed.input_value() == "5"
+    expect(other.picture).to_have_text(shown, use_inner_text=True)
+    expect(other.panel.get_by_role("radio", name="Other words inside")).to_be_checked()
+    expect(other.panel.get_by_label("Seed of the other words")).to_have_value("5")
 
 
 @pytest.mark.slow
@@ -166,7 +165,7 @@ def test_an_old_link_with_words_that_were_chosen_and_not_hidden_opens(visit):
     state = '{"pick":[1,4],"run":1,"inside":"kept","seed":3}'
     lab = Lab(visit(link=f"#text=Bees+fly+far+away&marks=1.4&tab=spans&lab-spans={state}"))
     lab.numbers(lambda rows: rows[0][1:3] == ["away", "away"])
-    assert lab.panel.get_by_role("radio", name="away", exact=True).is_checked()
+    expect(lab.panel.get_by_role("radio", name="away", exact=True)).to_be_checked()
 
 
 def test_a_draw_hides_spans_above(cloze, session):
@@ -195,7 +194,8 @@ def test_narrow_dark_and_chinese_nothing_sticks_out_or_stays_english(visit):
     broken = '#text=Bees+fly+far+away&tab=spans&lab-spans={"run":"x","inside":[],"roll":-1}'
     lab = Lab(visit(width=390, dark=True, link=f"?lang=zh{broken}"), CHINESE)
     page = lab.page
-    assert "[MASK]" in lab.panel.get_by_label(lab.named("What stands inside")).input_value()
+    inside = lab.panel.get_by_label(lab.named("What stands inside"))
+    expect(inside).to_have_value(re.compile(re.escape("[MASK]")))
     page.evaluate("Cloze.setHidden(Cloze.sentence.tokens.slice(1, 3), true)")
     lab.inside("Other words (1 of 10)")
     lab.numbers(lambda rows: len(rows) == 2 and len(rows[0]) == 12)
@@ -205,7 +205,7 @@ def test_narrow_dark_and_chinese_nothing_sticks_out_or_stays_english(visit):
     assert lab.cloze.overflow() <= 0
     lab.cloze.write("<img src=x onerror=alert(1)> ${alert(2)} {{value}}")
     lab.picture.get_by_text("alert", exact=True).first.wait_for()
-    assert lab.panel.locator("img").count() == 0
+    assert lab.panel.locator("img").count() == 0  # at once
     assert page.evaluate(MISSING) == []
 
 

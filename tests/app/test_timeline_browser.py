@@ -159,7 +159,7 @@ def test_an_empty_text_is_explained_and_the_next_one_works(lab, model):
     lab.cloze.write(text)
     expect(problem).to_be_hidden()
     lab.shows(model, "dynamic", text)
-    assert lab.panel.locator("img").count() == 0
+    assert lab.panel.locator("img").count() == 0  # at once
 
 
 @pytest.mark.slow

@@ -192,7 +192,7 @@ def test_the_form_shows_the_first_batch_and_refuses_what_is_no_text(cloze, tmp_p
     cloze.rest()
     form.button("Show the first batch").click()
     form.batch.locator('.train-piece[data-case="mask"]').first.wait_for()
-    assert form.batch.locator(".train-example").count() == 8
+    expect(form.batch.locator(".train-example")).to_have_count(8)
 
 
 # The second is clicked while what the first has brought is on its way to the list.
@@ -231,7 +231,7 @@ def test_runs_are_compared_copied_and_deleted_after_asking_twice(finished, runs,
     page.locator(".legendtext", has_text="Other").first.wait_for(state="attached")
     assert shown.rows("How the settings differ") == [["seed", "1", "7"]]
     form = copy_run(cloze, finished)
-    assert form.field("Steps").input_value() == "100000"
+    expect(form.field("Steps")).to_have_value("100000")
     open_run(cloze, other)
     shown.shows("Other")
     shown.button("Delete").click()

@@ -78,9 +78,10 @@ def test_texts_are_shown_as_parsed_and_go_with_a_copy(cloze, runs, tmp_path):
     form.button("Show the first batch").click()
     form.says("the model sees [MASK]")
     number = form.batch.locator(".train-id").first
-    assert not number.is_visible()
+    expect(number).to_be_hidden()
     form.field("Show the ids").check()
-    assert number.inner_text().isdigit()
+    expect(number).to_be_visible()
+    expect(number).to_have_text(re.compile(r"^\d+$"))
     form.start.click()
     shown = Run(cloze)
     shown.state("finished")
@@ -106,7 +107,7 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chine
     cloze.page.emulate_media(color_scheme="dark")
     form = open_form(cloze, "task")
     base = form.field("Checkpoint")
-    assert base.input_value().startswith("bert-mini ")
+    expect(base).to_have_value(re.compile("^bert-mini "))
     form.choose("Labelled set", "Sentiment, Chinese")
     form.says("characters on average")
     expect(base).not_to_have_value(re.compile("^bert-mini "))
@@ -131,7 +132,7 @@ def test_a_refused_table_leaves_nothing_of_the_one_before(cloze, tmp_path, chine
         form.send(tmp_path / bad, table)
         form.refuses(words)
         cloze.rest()  # a later check does not make it good
-        assert form.problem.filter(has_text=words).count()
+        expect(form.problem.filter(has_text=words)).not_to_have_count(0)
         expect(form.start).to_be_disabled()
         assert not form.shown("rows to learn from")
         assert not form.shown("lab.csv")
@@ -207,8 +208,12 @@ def test_a_race_is_weighed_before_it_starts(cloze, quick_trials):
     form.button("Show the first batch").click()
     form.says("The first batch of causal")
     assert form.config()["budget"].keys() == {"flops"}
+    form.field("Operations of each (trillions)").fill("")
+    form.refuses(re.compile(r"^Operations of each \(trillions\) is empty; write a number from "))
     form.field("the same number of steps").check()
     form.says("steps each")
+    form.field("Steps of each").fill("")
+    form.refuses("Steps of each is empty; write a whole number from 1 to 10,000,000 there.")
 
 
 def test_a_setting_is_a_field_of_the_schema(cloze):
@@ -217,13 +222,18 @@ def test_a_setting_is_a_field_of_the_schema(cloze):
     form.field("Classroom").check()
     form.fold("More settings")
     for field in fields(Settings, Pretraining.offered).values():
-        assert form.root.get_by_text(field.label).count(), field.path
+        expect(form.root.get_by_text(field.label), field.path).not_to_have_count(0)
     assert "DeBERTa" in form.config()["description"]
     form.field("Steps").fill("0")
     form.refuses(re.compile("^Steps = 0: Input should be greater than or equal to 1.$"))
     form.field("Steps").fill("")
-    form.refuses(re.compile("^Steps: is missing.$"))
+    form.refuses("Steps is empty; write a whole number from 1 to 10,000,000 there.")
     form.field("Steps").fill("200")
+    form.field("Seed").fill("9007199254740993")  # the page makes ...992 of it
+    form.refuses(
+        re.compile("^Seed is [0-9,]+; choose a whole number from 0 to 9,007,199,254,740,991")
+    )
+    form.field("Seed").fill("1")
     form.field("Warm-up steps").fill("200")
     form.refuses("Warm-up steps (200) must be below steps (200).")
     form.field("Warm-up steps").fill("10")

@@ -5,6 +5,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
+from playwright.sync_api import expect
 
 from app.runs.data.texts import SHIPPED
 from tests.app.test_train_browser import CONFIG
@@ -107,9 +108,9 @@ def test_held_out_examples_show_what_was_hidden_and_what_was_said(make, cloze):
     words = passage.evaluate("p => p.textContent")
     assert words == "the cat<b>dog</b> sleep✓s."  # under "cat" what was said, under "ep" a tick
     first = shown.examples.get_by_role("img").first
-    assert first.get_attribute("data-wrong") == "yes"
-    assert "25.0\xa0%" in first.get_attribute("title")
-    assert "right is “cat”; loss 2.50" in first.get_attribute("title")
+    expect(first).to_have_attribute("data-wrong", "yes")
+    for told in ("25.0\xa0%", "right is “cat”; loss 2.50"):
+        expect(first).to_have_attribute("title", re.compile(re.escape(told)))
     shown.says("Loss 4.25 nats for each of 2 tokens")
     shown.examples.get_by_text("The easiest").click()
     # The next validation replaces it, and what was open stays open.
@@ -172,9 +173,7 @@ def test_a_discriminator_opens_in_the_forge_tab(make, cloze):
     shown = Run(cloze)
     shown.fold("Held-out examples")
     fakes = shown.examples.get_by_role("img")
-    fakes.first.wait_for()
-    texts = [text.split("\n") for text in fakes.all_inner_texts()]
-    assert texts == [["house", "✗ cat"], [".", "✗ the original"]]
+    expect(fakes).to_have_text(["house\n✗ cat", ".\n✗ the original"], use_inner_text=True)
     assert cloze.overflow() <= 0
     shown.button("Let it find replaced words").click()
     page.wait_for_function("name => Cloze.sentence.model === name", arg=name)

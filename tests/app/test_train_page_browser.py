@@ -75,7 +75,7 @@ def test_a_click_shows_the_run_at_once_and_offers_only_what_is_about_it(runs, ma
     held.wait()  # asked for now, and not when the clock of an idle page comes round
     # Its report is not there yet: its name is, and nothing of the other run.
     shown.root.get_by_role("heading", name="Second", exact=True).wait_for()
-    assert shown.root.get_by_role("button").locator("visible=true").count() == 0
+    expect(shown.root.get_by_role("button").locator("visible=true")).to_have_count(0)
     held.end()
     shown.shows("Second")
     shown.button("Delete").wait_for()
@@ -128,7 +128,7 @@ def test_a_server_that_is_silent_is_told_until_it_answers(make, cloze, runs):
     silent = shown.problem.get_by_text("The server does not answer.")
     silent.wait_for()
     shown.shows("Kept")
-    assert shown.root.locator("[data-picture] .js-plotly-plot").is_visible()
+    expect(shown.root.locator("[data-picture] .js-plotly-plot")).to_be_visible()
     page.unroute("**/train/**")
     look_again(page)
     silent.wait_for(state="hidden")
@@ -181,11 +181,11 @@ def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, c
     shown = Run(cloze)
     shown.fold("The same sentence at every snapshot")
     page.wait_for_selector(".train-scrub[data-answered='40'][data-looked='40']")
-    assert shown.slider.get_attribute("max") == "2"
+    expect(shown.slider).to_have_attribute("max", "2")
     shown.says("step 40, the trained model")
-    assert shown.button("Fill gaps with this model").is_visible()
-    cells = page.locator(".train-map .map-cell")
-    assert cells.count() == len(model.encode([SENTENCE])[0].ids) ** 2
+    expect(shown.button("Fill gaps with this model")).to_be_visible()
+    cells = len(model.encode([SENTENCE])[0].ids) ** 2
+    expect(page.locator(".train-map .map-cell")).to_have_count(cells)
     # The numbers are the model's own, of the layer and head that are chosen.
     shown.root.get_by_label("Layer").select_option(label="1")
     shown.root.get_by_label("Head").select_option(label="2")
@@ -200,7 +200,7 @@ def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, c
     assert [step for step, _ in cloze.numbers(".train-scrub")] == [1, 2, 40]
     shown.root.get_by_label("Word to follow").fill("zzzz qq")
     shown.says("pieces here")
-    assert not page.is_visible(".train-scrub .figure")
+    expect(page.locator(".train-scrub .figure:visible")).to_have_count(0)
     shown.slider.focus()
     page.keyboard.press("Home")
     page.wait_for_selector(".train-scrub[data-answered='1'][data-looked='1']")
@@ -276,10 +276,10 @@ def test_charts_and_heads_show_what_the_run_has(make, cloze, waits):
     shown.fold("How it trains")
     small = cloze.numbers("#cloze-run-figures")
     assert {row[0] for row in small} == {"Permutation accuracy"}
-    assert "about 3 min until it starts" in shown.facts.inner_text()
-    assert "step 0" not in shown.facts.inner_text()
+    expect(shown.facts).to_contain_text("about 3 min until it starts")
+    expect(shown.facts).not_to_contain_text("step 0")
     link = shown.root.get_by_role("link", name="Download the model (step 40, 3.0 MB)")
-    assert link.get_attribute("href") == f"/train/runs/{name}/model.zip"
+    expect(link).to_have_attribute("href", f"/train/runs/{name}/model.zip")
     shown.compare("Other")
     page.locator(".legendtext", has_text="(Other)").wait_for(state="attached")
     names = [name for name in legend(page) if name.startswith("knows")]

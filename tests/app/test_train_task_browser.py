@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import core_models as cm
 from core_models.tasks.objectives import OBJECTIVES
@@ -70,8 +71,8 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
     form.refuses("at least 2")
     form.paste(ROWS, paste)
     form.says("68 rows to learn from and 12 to measure on")
-    assert form.field("Column: text").input_value() == "sentence"
-    assert form.field("Column: label").input_value() == "mood"
+    expect(form.field("Column: text")).to_have_value("sentence")
+    expect(form.field("Column: label")).to_have_value("mood")
     form.choose("Checkpoint", re.compile(f"^{title(runs, tiny)}"))
     for field, value in {"Learning rate": "0.01", "Epochs": "8", "Longest input": "16"}.items():
         form.field(field).fill(value)
@@ -98,14 +99,15 @@ def test_a_table_of_ones_own_becomes_a_model_that_is_tried(cloze, visit, runs, t
     shown.ask("The song was superb .")
     shares = shown.root.get_by_text(re.compile(r"^\d+%$"))
     shares.nth(1).wait_for()
-    assert math.isclose(sum(int(s.rstrip("%")) for s in shares.all_inner_texts()), 100, abs_tol=1)
+    percents = [int(share.rstrip("%")) for share in shares.all_inner_texts()]
+    assert math.isclose(sum(percents), 100, abs_tol=1)
 
     # Another browser sees the same, and may not stop or delete it.
     visitor = visit(width=390, dark=True, link=f"#run={run}")
     other = Run(visitor)
     other.says("What it reached")
-    assert "started from another browser" in other.facts.inner_text()
-    assert not other.button("Delete").is_visible()
+    expect(other.facts).to_contain_text("started from another browser")
+    assert not other.button("Delete").is_visible()  # at once
     refused = visitor.page.evaluate(
         """async (run) => (await (await fetch(`/train/runs/${run}/delete`, {
           method: 'POST', body: JSON.stringify({ confirm: run }),
@@ -217,8 +219,8 @@ def test_a_race_of_two_ends_with_one_chart_and_a_table(cloze, visit, runs):
     for name, loss in held_out_losses(runs.folder(run)).items():
         shown.choose("Model of the race", name)
         shown.examples.get_by_text(f"Loss {loss:.2f} nats").first.wait_for()
-        left_to_right = shown.examples.get_by_text("predicted from those to its left").count()
-        assert left_to_right == (name == "causal")
+        left_to_right = shown.examples.get_by_text("predicted from those to its left")
+        expect(left_to_right).to_have_count(int(name == "causal"))
     # A link finds the race again, and its models can be opened.
     visitor = visit(link=f"#run={run}")
     Run(visitor).button("Fill gaps with it").click()

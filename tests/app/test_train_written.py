@@ -64,10 +64,77 @@ def test_what_is_no_settings_is_refused_in_words(make, text):
     assert form.check(asked(form, text=text))[2] == ""  # nor does it keep the form from answering
 
 
-@pytest.mark.parametrize("text", ['{"name": "half \\ud800"}', f'{{"steps": {2**70}}}'])
-def test_what_no_answer_can_hold_becomes_what_one_can(make, text):
+def test_what_no_answer_can_hold_becomes_what_one_can(make):
     form = make("pretraining")
-    assert form.check(used(form, text))[2]  # it names no text
+    assert form.check(used(form, '{"name": "half \\ud800"}'))[2]  # it names no text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [2**53, 2**53 + 1, 2**60, 2**70, -(2**53) - 1, 1e300])
+def test_numbers_that_a_page_would_round_are_refused(make, kind, seed):
+    """The page made 9007199254740992 of 9007199254740993, and said nothing."""
+    form = make(kind)
+    most = next(n for n in (2**31, 2**53 - 1) if n >= form.known["seed"].most)
+    allowed = f"choose a whole number from 0 to {most:,}."
+    with pytest.raises(InputError, match=allowed):  # written as JSON
+        form.use(asked(form, text=json.dumps(form.first() | {"seed": seed})))
+    question = asked(form) | {"seed": float(seed), "facts": {"good": True}}  # typed in its field
+    assert form.check(question)[2].endswith(allowed)
+    assert form.wrong.postprocess(form.check(question)[2])["names"] == {"seed": "Seed"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_seed_of_the_page_is_taken_as_it_is(make, kind):
+    form = make(kind)
+    most = int(form.known["seed"].most)
+    assert used(form, json.dumps(form.first() | {"seed": most}))["kept"]["config"]["seed"] == most
+
+
+def test_large_operations_are_no_seeds(make):
+    form = make("race")
+    question = used(form, json.dumps(form.first() | {"budget": {"flops": 10**16}}))
+    assert question["budget.flops"] == 1e4
+    assert form.check(question)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "emptied", "ends"),
+    [
+        ("pretraining", "steps", {}, "a whole number from 1 to 10,000,000"),
+        ("race", "budget.steps", {}, "a whole number from 1 to 10,000,000"),
+        (
+            "race",
+            "budget.flops",
+            {"budget": "flops"},
+            "a number from 0.000001 to 1,000,000,000,000",
+        ),
+    ],
+)
+def test_an_empty_field_is_told_by_its_label(make, kind, path, emptied, ends):
+    form = make(kind)
+    question = asked(form) | {each: None for each in form.known if each.startswith("budget.")}
+    question |= {path: None, **emptied}
+    said = form.check(question)[2]
+    assert said.endswith(f" is empty; write {ends} there.")
+    (label,) = form.wrong.postprocess(said)["names"].values()
+    assert label == form.known[path].label
+
+
+def test_a_single_step_is_no_steps(make):
+    form = make("race")
+    said = form.check(asked(form) | {"budget.steps": 1, "schedule.warmup": 0})[0]
+    assert said == "3 models, 1 step each, 3 in all."
+
+
+def test_operations_beyond_their_ends_are_told_in_their_own_units(make):
+    form = make("race")
+    question = asked(form) | {"budget": "flops", "budget.steps": None, "budget.flops": 2e12}
+    said = form.check(question)[2]
+    assert said.endswith(
+        " is 2,000,000,000,000; choose a number from 0.000001 to 1,000,000,000,000."
+    )
+    (label,) = form.wrong.postprocess(said)["names"].values()
+    assert label == "Operations of each (trillions)"
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,8 @@ def test_steps_are_saved_and_copied(lab):
     lines = lab.page.evaluate("copied").split("\n")
     assert lines[0].split("\t") == ["Step", "Text", "Put in", "Went back to [MASK]"]
     shown = fold.locator("tbody tr")
-    assert len(lines) == 1 + shown.count()
-    assert lines[1].split("\t")[:2] == ["1", shown.first.locator("td").first.inner_text()]
+    expect(shown).to_have_count(len(lines) - 1)
+    first, text = lines[1].split("\t")[:2]
+    assert first == "1"
+    expect(shown.first.locator("td").first).to_have_text(text)
     assert not lab.cloze.problems

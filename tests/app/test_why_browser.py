@@ -289,7 +289,7 @@ def test_an_open_list_stays_at_its_box_when_something_above_it_grows(lab):
     box.click()
     lab.page.get_by_role("option").first.wait_for()
     place = box.bounding_box()["y"]
-    assert box.evaluate(GAP) < 20
+    lab.page.wait_for_function(f"box => Math.abs(({GAP})(box)) < 20", arg=box.element_handle())
     lab.page.evaluate(GROW)
     assert box.bounding_box()["y"] > place + 100
     lab.page.wait_for_function(f"box => Math.abs(({GAP})(box)) < 20", arg=box.element_handle())

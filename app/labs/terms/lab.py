@@ -51,7 +51,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "One term in one head": {"text": SPANISH, "hide": ["spanish"], "off": ["p2c", "segment"]},
     "Two equal places": {"text": "The old [MASK] stands behind the old [MASK]."}
     | {"stream": "mask_decoder"},
-    "Far away": {"reach": 640},
 }
 SHOWN = 25
 """How many values an answer has."""
@@ -265,7 +264,7 @@ def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
     others = [n for n in dict.fromkeys([looked.bar, *looked.offered]) if n != looked.usual]
     names = [(looked.usual, ""), *((n, n) for n in others)]
     reader = "" if looked.reader == looked.usual else looked.reader
-    several, pieces = len(found["names"]) > 1, len(tokens)
+    pieces = len(tokens)
     gaps = [(f"{n} {tokens[n]['own']}", n) for n in found["gaps"]]
     gap = question["gap"] if question["gap"] in found["gaps"] else -1
     shown = len(found["columns"])
@@ -273,7 +272,7 @@ def fitted(looked: Looked, question: Mapping[str, Any]) -> list[Any]:
         part(gr.Dropdown, "reader", reader, choices=names),
         part(gr.Dropdown, "layer", found["layer"], choices=numbered(found["layers"])),
         part(gr.Dropdown, "head", found["head"], choices=numbered(found["heads"])),
-        gr.Radio(visible=several or "hidden"),
+        gr.Radio(visible=bool(found["off"]) or "hidden"),
         gr.update(
             visible=len(found["streams"]) > 1 or "hidden",
             **new_value(found["stream"], question["stream"]),
