@@ -7,6 +7,8 @@ ours and is never shown.
 
 import errno
 import json
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -73,7 +75,15 @@ def not_json(error: Exception) -> str:
 def refused(error: OSError) -> str:
     """What the system refused, in words for the command line; any other defect is raised again."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "The disk is full; make room and ask again."
+        where = "" if error.filename is None else f": no room for {error.filename}"
+        return f"The disk is full{where}; make room and ask again."
+    if error.filename is None and error.errno in (errno.EIO, errno.EFBIG, errno.ESTALE):
+        return f"The disk refuses what is written ({error.strerror}); give a path on another one."
     if error.filename is None or error.strerror is None:
         raise error
     return f"{error.filename}: {error.strerror}; give another path, or make room for this one."
+
+
+def let_go() -> None:
+    """After output that failed: Python flushes it once more at exit, and would complain there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,13 @@
-"""Opening files that somebody else made: ordinary ones alone, and no larger than they may be."""
+"""Opening files that somebody else made: ordinary ones alone, and no larger than they may be.
 
+And what the system refuses to the writers of libraries, as an error of the system.
+"""
+
+import contextlib
 import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +19,8 @@ _SUSPICIOUS = 100
 """Times the size of a packed file that no text unpacks to: they shrink to a quarter or a tenth."""
 _HARMLESS = 8 << 20
 """Bytes that a packed file may hold in any case."""
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
+"""How a library in Rust tells the system's number of an error."""
 
 
 def check(path: Path, most: int | None = None) -> int:
@@ -49,6 +57,22 @@ def read(path: Path, most: int = MOST_JSON) -> bytes:
     """The content of a file; errors as in :func:`check`."""
     with opened(path, most) as file:
         return file.read(most)
+
+
+@contextlib.contextmanager
+def written(path: Path | str) -> Iterator[None]:
+    """OSError with the name of a file for what the system refuses to the writer of safetensors.
+
+    That writer has one exception for all of it, whose text has the system's number.
+    """
+    try:
+        yield
+    except Exception as error:
+        given = _SYSTEM.search(str(error))
+        if given is None or isinstance(error, OSError):
+            raise
+        number = int(given[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def allowed(path: Path) -> int:

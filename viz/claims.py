@@ -113,7 +113,7 @@ def measured(numbers: Sequence[Measured], *, statement: str) -> go.Figure:
     return finish(
         figure,
         Wording("What was measured"),
-        alt=Wording("{0} numbers were measured.", len(numbers)),
+        alt=Wording("Numbers that were measured: {0}.", len(numbers)),
         columns=[Wording("What"), Wording("Value"), Wording("Unit")],
         rows=[
             [

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from viz.check import one_each, something, square
 from viz.figure import Chart, categories, colour, finish, plain, safe, series, tick, whole
-from viz.svg import Wording
+from viz.svg import Wording, count_words
 
 LEAST = math.log(1e-5)
 """Below this a probability is shown as a power of ten."""
@@ -150,7 +150,7 @@ def spelled(found: Sequence[Spelled], *, title: str) -> go.Figure:
     return finish(
         figure,
         title,
-        alt=Wording("What {0} words cost in bits, piece by piece.", len(found)),
+        alt=Wording("The cost of {0} in bits, piece by piece.", count_words(len(found))),
         columns=[*columns, Wording("Whole word"), Wording("log p, {0}", Wording("Whole word"))],
         rows=rows,
         height=130 + 46 * len(found),
@@ -249,7 +249,7 @@ def each_word(
     return finish(
         figure,
         Wording("Each word of the sentence, given the others"),
-        alt=Wording("How much each of {0} words surprises {1} models.", len(words), len(models)),
+        alt=Wording("Surprise at {0}, one model beside the other.", count_words(len(words))),
         columns=[Wording("Word"), *models],
         rows=rows,
         height=320,

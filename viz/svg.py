@@ -59,6 +59,11 @@ class Wording(str):
         return (self.key, *self.values)
 
 
+def count_words(count: int) -> Wording:
+    """How many words."""
+    return Wording("1 word") if count == 1 else Wording("{0} words", count)
+
+
 def listed(texts: Iterable[str]) -> str:
     """Texts one after the other; wordings among them can still be translated."""
     said = list(texts)

@@ -11,7 +11,18 @@ import plotly.graph_objects as go
 from viz.check import one_each, something
 from viz.figure import Chart, apart, finish, plain, tick
 from viz.figure import colour as tone
-from viz.svg import LINE, MONO, SOFT, Wording, caption, document, shorten, text_width, write
+from viz.svg import (
+    LINE,
+    MONO,
+    SOFT,
+    Wording,
+    caption,
+    count_words,
+    document,
+    shorten,
+    text_width,
+    write,
+)
 
 CELL = 18
 MARGIN = 16
@@ -185,7 +196,7 @@ def chances(found: Sequence[Chance], names: Sequence[str], *, title: str) -> go.
     return finish(
         figure,
         title,
-        alt=Wording("Probability of {0} words: {1}", len(found), found[0].text),
+        alt=Wording("Probability of {0}: {1}", count_words(len(found)), found[0].text),
         columns=[Wording("Word"), *(text for name in names for text in (name, *rank))],
         rows=rows,
         height=130 + (12 + 12 * len(names)) * len(drawn),

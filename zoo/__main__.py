@@ -8,7 +8,8 @@ from typing import Any
 
 from core_models.checkpoints.files import CONFIG
 from core_models.cli.arguments import positive
-from core_models.errors import InputError, refused
+from core_models.cli.main import READER_GONE
+from core_models.errors import InputError, let_go, refused
 from core_models.model import SHIPPED
 from core_models.training.folder import RunFolder
 from zoo import build, recipe, score, score_recipe, ship, text
@@ -28,8 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
+    except BrokenPipeError:
+        let_go()
+        return READER_GONE
     except OSError as error:
         sys.stderr.write(f"error: {refused(error)}\n")
+        if error.filename is None:
+            let_go()
         return 2
     return 0
 

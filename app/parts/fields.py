@@ -15,9 +15,12 @@ from gradio.components import Component
 
 from app.parts.controls import OpenCheckboxGroup, OpenDropdown, OpenNumber
 from app.parts.plain import Line
+from core_models import InputError
 from core_models.training.run_schema import Part
 
 MOST_LETTERS = 60
+EXACT = 2**53 - 1
+"""Whole numbers up to it are the same on the page; larger ones are rounded there without a word."""
 EMPTY = ""
 """Of a dropdown: null, and of a text none."""
 
@@ -33,6 +36,7 @@ class Field:
     group: str
     """Label of the part that it belongs to; "" for the whole."""
     first: bool
+    required: bool
     scale: float
     kind: str
     """``integer``, ``number``, ``boolean``, ``string`` or ``array``."""
@@ -69,7 +73,9 @@ def _fields(
         if "properties" in inner:
             yield from _fields(inner, parts, here, found["label"])
         else:
-            yield _field(found, parts, here, group)
+            yield _field(
+                {**found, "required": name in part.get("required", ())}, parts, here, group
+            )
 
 
 def _field(found: Mapping[str, Any], parts: Mapping[str, Any], path: str, group: str) -> Field:
@@ -89,13 +95,20 @@ def _field(found: Mapping[str, Any], parts: Mapping[str, Any], path: str, group:
         help=" ".join(str(found.get("description", "")).split()),
         group=group,
         first=found["first"],
+        required=found["required"],
         scale=found["scale"],
         kind=str(kind.get("type", "string")),
         default=found.get("default"),
         least=kind.get("minimum", kind.get("exclusiveMinimum")),
-        most=kind.get("maximum", kind.get("exclusiveMaximum")),
+        most=_most(kind),
         choices=tuple(choices) if values else (),
     )
+
+
+def _most(kind: Mapping[str, Any]) -> float | None:
+    """The largest value that the page can hold as it is."""
+    most: float | None = kind.get("maximum", kind.get("exclusiveMaximum"))
+    return most if kind.get("type") != "integer" else min(EXACT if most is None else most, EXACT)
 
 
 def draw(known: Mapping[str, Field], prefix: str) -> dict[str, Component]:
@@ -174,6 +187,48 @@ def shown(field: Field, config: Mapping[str, Any]) -> Any:
     if not numeric:
         return None
     return value if field.scale == 1 else value / field.scale
+
+
+def named(field: Field) -> str:
+    """What messages call the value of a control, which may count in other units than the setting.
+
+    Lines of the page put the label there.
+    """
+    return field.path if field.scale == 1 else f"{field.path}.shown"
+
+
+def check(config: Mapping[str, Any], known: Mapping[str, Field], needed: Collection[str]) -> None:
+    """Refuse what a control cannot hold as it is, and what must not be empty.
+
+    Args:
+        config: Settings.
+        known: Those with a control.
+        needed: Paths of those that have no default.
+
+    Raises:
+        InputError: it names the control, and says what is allowed.
+    """
+    for path, field in known.items():
+        value = read(config, path)
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        least, most = field.least or 0, field.most or EXACT
+        ends = f"from {_number(field, least)} to {_number(field, most)}"
+        kind = "whole number" if field.kind == "integer" else "number"
+        if value is None and path in needed:
+            raise InputError(f"{named(field)} is empty; write a {kind} {ends} there.")
+        rounded = numeric and field.kind == "integer" and abs(value) > EXACT
+        # In the setting's own units nobody would recognize it in a message.
+        outside = numeric and field.scale != 1 and not least <= value <= most
+        if rounded or outside:
+            given = _number(field, value)
+            raise InputError(f"{named(field)} is {given}; choose a {kind} {ends}.")
+
+
+def _number(field: Field, value: float) -> str:
+    """A value as the control of a setting counts it."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value / field.scale:,.6f}".rstrip("0").rstrip(".")
 
 
 def merged(

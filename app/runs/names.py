@@ -29,8 +29,8 @@ _MARKS = {
     b"PK\x03\x04": "a packed file (zip, docx, xlsx)",
     b"%PDF": "a PDF",
     b"\x1f\x8b": "a gzip file",
+    b"\xfd7zXZ": "an xz file",
     b"\x89PNG": "a picture",
-    b"PAR1": "a Parquet table",
 }
 
 
@@ -66,9 +66,13 @@ def read_text(content: bytes) -> str:
 
 
 def clean_name(value: Any) -> str:
-    """A file name from a visitor as a harmless one that ends in .txt or as a table."""
+    """A file name from a visitor as a harmless one that ends in .txt or as a table.
+
+    What is called .json is read a line at a time, as JSON Lines.
+    """
     name = value if isinstance(value, str) else ""
     name = name.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+    name = f"{name}l" if name.lower().endswith(".json") else name
     suffix = next((end for end in TABLES if name.lower().endswith(end)), ".txt")
     stem = name[: -len(suffix)] if name.lower().endswith(suffix) else name
     stem = re.sub(r"[^\w-]+", "-", stem).strip("-_")[:40]

@@ -48,10 +48,10 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
         return {}
     runs = reports.runs
     ids = runs.ids()
-    speed, start = _speed(reports, ids), _start(reports, ids)
     busy = runs.at_work()
+    speed, start = _speed(reports, ids), _start(reports, ids, busy)
     # When each place is free; None: nobody knows, so that place may never be.
-    free = [_known(reports, run, speed) for run in busy][: runs.slots]
+    free = [_known(reports, run, speed, start) for run in busy][: runs.slots]
     places: list[float] = [0.0] * max(0, runs.slots - len(free))
     unknown = free.count(None)
     places += [each for each in free if each is not None]
@@ -64,11 +64,11 @@ def waits(reports: Looks, waiting: Sequence[str]) -> dict[str, float | None]:
             continue
         starts = heapq.heappop(places)
         found[run] = starts
-        needs = _known(reports, run, speed)
+        needs = _known(reports, run, speed, start)
         if needs is None:
             unknown += 1
         else:
-            heapq.heappush(places, starts + start + needs)
+            heapq.heappush(places, starts + needs)
     return found
 
 
@@ -136,36 +136,49 @@ def _speed(reports: Looks, ids: Sequence[str]) -> float | None:
     return median(found[:_FAST]) if found else None
 
 
-def _start(reports: Looks, ids: Sequence[str]) -> float:
-    """Seconds that a process here needs beside its steps: to begin, prepare, measure and save."""
-    found: list[float] = []
-    for run in ids[:_MEASURED]:
-        with contextlib.suppress(*damage.ODD, OSError):
-            folder = reports.runs.folder(run)
-            status, records = folder.status(), reports.records_of(run)
-            launched = float(run_process.read_json(folder.path / "launch.json")["time"])
-            beside = status["updated"] - launched - records[-1]["seconds"]
-            # One that was continued has the seconds of its earlier parts, too: nobody can tell.
-            if status["state"] == "finished" and beside > 0:
-                found.append(beside)
-    return median(found[:_FAST]) if found else 0.0
+def _start(reports: Looks, ids: Sequence[str], busy: Sequence[str]) -> float:
+    """Seconds that a process here needs beside its steps: to begin, prepare, measure and save.
+
+    Until one has finished, what those at work have needed so far.
+    """
+    found = [
+        beside
+        for run in ids[:_MEASURED]
+        if (beside := _beside(reports, run, "finished")) is not None
+    ]
+    begun = [beside for run in busy if (beside := _beside(reports, run, "running")) is not None]
+    found = found[:_FAST] or begun
+    return median(found) if found else 0.0
 
 
-def _known(reports: Looks, run: str, speed: float | None) -> float | None:
+def _beside(reports: Looks, run: str, state: str) -> float | None:
+    """Seconds that a process in this state has needed so far beside its steps."""
+    with contextlib.suppress(*damage.ODD, OSError):
+        folder = reports.runs.folder(run)
+        status, records = folder.status(), reports.records_of(run)
+        launched = float(run_process.read_json(folder.path / "launch.json")["time"])
+        beside = float(status["updated"] - launched - records[-1]["seconds"])
+        # One that was continued has the seconds of its earlier parts, too: nobody can tell.
+        return beside if status["state"] == state and beside > 0 else None
+    return None
+
+
+def _known(reports: Looks, run: str, speed: float | None, start: float) -> float | None:
     """As :func:`_left`; None for a run whose files hold what no run writes."""
     try:
-        return _left(reports, run, speed)
+        return _left(reports, run, speed, start)
     except (*damage.ODD, OSError):
         return None
 
 
-def _left(reports: Looks, run: str, speed: float | None) -> float | None:
-    """Seconds that a run still needs once it has a place."""
+def _left(reports: Looks, run: str, speed: float | None, start: float) -> float | None:
+    """Seconds that a run still needs once it has a place, beside its steps, too."""
     runs = reports.runs
     try:
         path, config = runs.folder(run).path, runs.config(run)
         status, state = runs.folder(run).status(), runs.state(run)
-        age = run_process.age_here(runs.folder(run)) if state == "running" else None
+        begun = state in ("starting", "running")
+        age = run_process.age_here(runs.folder(run)) if begun else None
         records = reports.records_of(run)
     except damage.DamagedError:
         raise
@@ -181,6 +194,11 @@ def _left(reports: Looks, run: str, speed: float | None) -> float | None:
             return None
         left = max(0, steps - int(status.get("step") or 0)) * work / speed
     left += _again(left, records, config)
+    if not begun:
+        left += start
+    elif age is not None:
+        made = float(records[-1]["seconds"]) if records else 0.0
+        left += max(0.0, start - max(0.0, age - made))
     if runs.limits.minutes is not None:
         left = min(left, max(0.0, 60.0 * runs.limits.minutes - (age or 0.0)))
     return left

@@ -231,6 +231,7 @@ class Runs:
         run_owner.note(folder, owner)
         return values
 
+    @room.told()
     def discard(self, run: str) -> None:
         """Remove a run that was just made and could not start, as if it had never been."""
         with self._exclusive():
@@ -380,6 +381,7 @@ class Runs:
                 elif not waiting.waits(folder.path):
                     waiting.join(folder.path)
 
+    @room.told()
     def delete(self, run: str) -> None:
         """Remove a run with everything it learned."""
         self._check_enabled()

@@ -1,5 +1,6 @@
 """The finished runs that a new runs folder begins with: a page has something to scrub at once."""
 
+import re
 import shutil
 import time
 from pathlib import Path
@@ -39,7 +40,11 @@ def install(root: Path) -> None:
     except OSError as error:
         # What fails within a folder is told as a list of sources, copies and reasons.
         reason = error.args[0][0][-1] if isinstance(error, shutil.Error) else error.strerror
-        raise InputError(f"The folder of runs {root} cannot be written: {reason}.") from None
+        reason = re.sub(r"^\[Errno \d+\] ([^:]+).*", r"\1", str(reason))
+        raise InputError(
+            f"The folder of runs {root} cannot be written: {reason}. Make room or let this user "
+            "write there, or name another folder with CLOZE_RUNS."
+        ) from None
 
 
 def _unseen(root: Path) -> list[Path]:

@@ -26,7 +26,20 @@ def aside_of(folder: Path) -> Iterator[Path]:
     Of several who write into one folder, threads or processes, each waits for the one before. What
     a killed one left goes first.
     """
+    fresh = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with _aside(folder) as aside:
+            yield aside
+    except BaseException:
+        if fresh:  # nothing of it is left: it is empty, or somebody else has filled it
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
     with _alone(folder):
         for left in folder.glob(f"{ASIDE}*"):
             shutil.rmtree(left, ignore_errors=True)  # nobody else writes now

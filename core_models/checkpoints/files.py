@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from torch import Tensor, nn
 
@@ -31,6 +30,7 @@ from core_models.checkpoints.weights import (
     read_json,
     read_tensors,
     same,
+    write_tensors,
 )
 from core_models.config import Config
 from core_models.errors import InputError
@@ -158,7 +158,7 @@ def load_checkpoint(
         setattr(module.get_submodule(owner), last, pieces)
     if spare:
         warnings.warn(
-            f"{folder} holds {len(spare)} tensors that this model does not use and keeps for "
+            f"{folder} holds tensors that this model does not use ({len(spare)}) and keeps for "
             f"saving: {', '.join(sorted(spare))}.",
             stacklevel=3,
         )
@@ -338,12 +338,12 @@ def _write_weights(tensors: Mapping[str, Tensor], folder: Path) -> None:
         shards[-1][name] = tensor
         room -= size
     if len(shards) == 1:
-        safetensors.torch.save_file(shards[0], folder / WEIGHTS, metadata={"format": "pt"})
+        write_tensors(shards[0], folder / WEIGHTS)
         return
     places: dict[str, str] = {}
     for number, shard in enumerate(shards, 1):
         file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-        safetensors.torch.save_file(shard, folder / file, metadata={"format": "pt"})
+        write_tensors(shard, folder / file)
         places |= dict.fromkeys(shard, file)
     total = sum(t.numel() * t.element_size() for t in tensors.values())
     index = {"metadata": {"total_size": total}, "weight_map": places}

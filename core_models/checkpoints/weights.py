@@ -1,4 +1,4 @@
-"""Reading the JSON and safetensors files of a model folder.
+"""Reading the JSON and safetensors files of a model folder, and writing tensors.
 
 Pickle files are refused. An index must say the truth about every tensor: two files that hold one
 tensor with different values, or a tensor that is not where the index says, are an error.
@@ -49,6 +49,12 @@ def read_json(path: Path, most: int = 1_000_000) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"{path} must hold a JSON object, not {type(values).__name__}.")
     return values
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    """Write a safetensors file; OSError with its name where the system refuses that."""
+    with plain_files.written(path):
+        safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:

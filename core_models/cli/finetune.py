@@ -90,12 +90,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     for warning in task.warnings:
         sys.stderr.write(f"note: {warning}\n")
     result = finetune(cm.load(arguments.model), task, settings, progress=_tell)
-    if arguments.save:
-        result.model.save(arguments.save)
-    if arguments.json:
-        output.json(_summary(arguments, task, settings, result))
-    else:
-        _print(output, result)
+    try:
+        if arguments.save:
+            result.model.save(arguments.save)
+    finally:  # on a full disk the model is lost, what was measured of it is not
+        if arguments.json:
+            output.json(_summary(arguments, task, settings, result))
+        else:
+            _print(output, result)
     return 0
 
 

@@ -1,14 +1,13 @@
 """The parser, and what becomes of errors."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from core_models.cli import count, diff, evaluate, fill, finetune, models, push, score, train
 from core_models.cli.output import Output
-from core_models.errors import InputError, refused
+from core_models.errors import InputError, let_go, refused
 
 VERBS: dict[str, ModuleType] = {
     "fill": fill,
@@ -60,16 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _let_go()
+        let_go()
         return READER_GONE
     except OSError as error:
         sys.stderr.write(f"error: {refused(error)}\n")
         if error.filename is None:
-            _let_go()
+            let_go()
         return BAD_INPUT
     return code
-
-
-def _let_go() -> None:
-    """Python flushes standard output once more at exit, and would complain there."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

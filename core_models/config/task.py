@@ -70,7 +70,7 @@ class Task:
         fewest = 2 if self.head == "classify" else 1
         if not fewest <= len(self.labels) <= MOST_LABELS:
             raise InputError(
-                f"The head {self.head} has {len(self.labels)} labels; "
+                f"The number of labels of the head {self.head} is {len(self.labels)}; "
                 f"allowed are {fewest} to {MOST_LABELS}."
             )
         if len(set(self.labels)) < len(self.labels) or "" in self.labels:

@@ -176,7 +176,7 @@ def split_held_out(
         raise InputError(f"The held-out share {share} must lie between 0 and 0.5.")
     held = max(2, round(count * share)) if share else 0
     if count - held < 2:
-        raise InputError(f"{count} documents are too few; at least {held + 2} are needed.")
+        raise InputError(f"Too few documents: {count}; at least {held + 2} are needed.")
     ranked = sorted(range(count), key=lambda i: hashlib.sha256(f"{seed},{i}".encode()).digest())
     if texts is not None:
         apart = _apart(ranked, held, texts)

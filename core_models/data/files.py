@@ -94,7 +94,10 @@ def check_columns(columns: Sequence[str], name: str) -> None:
             "texts."
         )
     if len(set(columns)) < len(columns):
-        raise InputError(f"{name}: two columns have the same name: {', '.join(columns)}.")
+        doubled = next(column for column in columns if columns.count(column) > 1)
+        raise InputError(
+            f"{name}: two columns have the same name: {doubled!r}; give each a name of its own."
+        )
 
 
 def _check_marks(raw: bytes, name: str, offset: int) -> None:

@@ -32,7 +32,10 @@ def open_parquet(path: Path) -> Any:
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         return parquet.ParquetFile(path, metadata=about, read_dictionary=texts)
     except (arrow.ArrowException, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path.name} is no parquet file: {error}") from error
+        raise InputError(
+            f"{path.name} is no parquet file, or not a whole one ({_reason(error)}); send it "
+            "again, or save it anew."
+        ) from error
 
 
 def parquet_rows(file: Any, path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -58,10 +61,19 @@ def parquet_rows(file: Any, path: Path, columns: Sequence[str]) -> Iterator[dict
     except InputError:
         raise
     except UnicodeDecodeError as error:
-        raise InputError(f"{path.name} is damaged: a cell is no UTF-8 text ({error}).") from error
+        raise InputError(
+            f"{path.name} is damaged: a cell is no UTF-8 text ({error}); save it anew."
+        ) from error
     # The last three: dates that no calendar has, time zones that nobody knows.
     except (arrow.ArrowException, OSError, LookupError, OverflowError, ValueError) as error:
-        raise InputError(f"{path.name} is damaged: {error}") from error
+        raise InputError(
+            f"{path.name} is damaged: {_reason(error)}; send it again, or save it anew."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What a library says of a file, as a part of a sentence."""
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _weight(value: Any) -> int:

@@ -26,6 +26,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional
 
+from core_models import plain_files
 from core_models.data.corpus import Corpus
 from core_models.errors import InputError
 from core_models.masking.spans import (
@@ -69,7 +70,8 @@ class Similar:
             padded = [row + [-1] * (widest - len(row)) for row in found]
             tensors[f"words.{size}"] = torch.tensor(words)
             tensors[f"neighbours.{size}"] = torch.tensor(padded)
-        save_file(tensors, path)
+        with plain_files.written(path):
+            save_file(tensors, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -144,7 +144,7 @@ class TokenStore:
                 counts[split], further[split] = len(places.rows), len(places.runs)
                 longest = max(longest, int(layout.lengths(places).max()))
             for name in _ARRAYS:
-                np.save(aside / f"{name}.npy", getattr(corpus, name))
+                _write(aside / f"{name}.npy", getattr(corpus, name))
             metadata = _metadata(corpus, tokenizer, counts, longest, settings)
             metadata["further"] = further
             (aside / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n")
@@ -256,11 +256,20 @@ def _places(examples: Iterable[Example]) -> Places:
     )
 
 
+def _write(path: Path, array: np.ndarray) -> None:
+    """As ``np.save``, which tells of a full disk in words of its own and not as the system does."""
+    plain = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        header = np.lib.format.header_data_from_array_1_0(plain)
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(plain.data)
+
+
 def _save(places: Places, folder: Path, split: str) -> None:
-    np.save(folder / f"examples-{split}.npy", places.rows)
+    _write(folder / f"examples-{split}.npy", places.rows)
     if len(places.runs):
-        np.save(folder / f"further-offsets-{split}.npy", places.offsets)
-        np.save(folder / f"further-{split}.npy", places.runs)
+        _write(folder / f"further-offsets-{split}.npy", places.offsets)
+        _write(folder / f"further-{split}.npy", places.runs)
 
 
 def _load(folder: Path, split: str) -> Places:

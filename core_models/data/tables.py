@@ -3,11 +3,11 @@
 import csv
 import io
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core_models import plain_json
 from core_models.data.files import COMPRESSED, LONGEST, check_columns, ending, lines
 from core_models.data.parquet import library, open_parquet, parquet_rows
 from core_models.errors import InputError, not_json
@@ -219,6 +219,13 @@ def _rows(source: Iterator[str], name: str, delimiter: str | None) -> Any:
     sample = list(itertools.islice(source, _SAMPLE))
     if not any(line.strip() for line in sample):
         raise InputError(f"{name} is empty.")
+    first = next(line for line in sample if line.strip())
+    plain_json.refuse_objects(first, name)
+    if delimiter == "\t" and "\t" not in first and _delimiter(sample) in first:
+        raise InputError(
+            f"{name} has no tab in its first line, but {_delimiter(sample)!r}; call it .csv, or "
+            "put tabs between its cells."
+        )
     # One limit for all of Python, 128 KiB at first: a cell may hold a whole book.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     found = _delimiter(sample) if delimiter is None else delimiter
@@ -240,7 +247,7 @@ def _checked(rows: Any, columns: list[str], name: str) -> Iterator[list[str]]:
         for row in rows:
             if row and len(row) != len(columns):
                 raise InputError(
-                    f"{name}, line {rows.line_num}: {len(row)} cells, but {len(columns)} columns "
+                    f"{name}, line {rows.line_num}: cells {len(row)}, columns {len(columns)} "
                     f"({', '.join(columns)}); put texts with delimiters in double quotes."
                 )
             if row:
@@ -279,7 +286,9 @@ def _objects(source: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, 
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = plain_json.read_line(line, f"{name}, line {number}")
+        except InputError:
+            raise
         except (ValueError, RecursionError) as error:  # ValueError: also numbers beyond reason
             raise InputError(f"{name}, line {number} is not JSON: {not_json(error)}.") from error
         if not isinstance(value, dict):

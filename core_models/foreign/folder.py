@@ -84,7 +84,7 @@ def _check_found(folder: Path, whole: Any, found: Any) -> bool:
     lacking = [name for name in missing if name.startswith(prefix)]
     if lacking:
         raise InputError(
-            f"{folder} lacks {len(lacking)} tensors of the encoder, first {lacking[0]!r}."
+            f"{folder} lacks tensors of the encoder ({len(lacking)}), first {lacking[0]!r}."
         )
     unfit = [str(entry[0]) for entry in found.get("mismatched_keys", ())]
     if unfit:
@@ -100,7 +100,7 @@ def _check_found(folder: Path, whole: Any, found: Any) -> bool:
         )
     if spare:
         warnings.warn(
-            f"{folder} holds {len(spare)} tensors that this model does not use: "
+            f"{folder} holds tensors that this model does not use ({len(spare)}): "
             f"{', '.join(spare[:8])}.",
             stacklevel=4,
         )

@@ -126,8 +126,15 @@ def _labelled(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str
     label = record.get(columns["label"])
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    if label is None or isinstance(label, list | dict) or not str(label).strip() or _hollow(label):
-        raise InputError(f"column {columns['label']!r} holds no label")
+    if isinstance(label, list | dict):
+        raise InputError(
+            f"column {columns['label']!r} holds {_kind(label)}, not one label; choose another "
+            "column, or several labels as what it asks"
+        )
+    if label is None or not str(label).strip() or _hollow(label):
+        raise InputError(
+            f"column {columns['label']!r} holds no label; write one, or leave the row out"
+        )
     return _texts(record, columns) | {"label": str(label).strip()}
 
 
@@ -201,7 +208,7 @@ def _texts(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, A
 def _tagged(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     tokens, tags = (_strings(record, columns[role]) for role in ("tokens", "tags"))
     if len(tokens) != len(tags):
-        raise InputError(f"{len(tokens)} tokens but {len(tags)} tags")
+        raise InputError(f"tokens {len(tokens)}, tags {len(tags)}; give each token a tag")
     return {"tokens": tokens, "tags": tags}
 
 
@@ -276,8 +283,13 @@ def _answer(context: str, item: Any) -> Answer:
 
 def _text(record: Mapping[str, Any], column: str) -> str:
     value = record.get(column)
-    if not isinstance(value, str | int | float) or not str(value).strip() or _hollow(value):
-        raise InputError(f"column {column!r} holds no text")
+    if isinstance(value, list | dict):
+        raise InputError(
+            f"column {column!r} holds {_kind(value)}, not a text: {_shortened(str(value))}; choose "
+            "another column"
+        )
+    if value is None or not str(value).strip() or _hollow(value):
+        raise InputError(f"column {column!r} holds no text; write one, or leave the row out")
     text = str(value)
     if len(text) > MAX_CHARACTERS:
         raise InputError(
@@ -285,6 +297,10 @@ def _text(record: Mapping[str, Any], column: str) -> str:
             f"{MAX_CHARACTERS:,} are allowed"
         )
     return text
+
+
+def _kind(value: object) -> str:
+    return "a list" if isinstance(value, list) else "an object"
 
 
 def _hollow(value: object) -> bool:

@@ -280,8 +280,8 @@ def _warnings(made: TaskSet) -> list[str]:
         common, rare = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
         if counts[common] >= _UNEVEN * counts[rare]:
             found.append(
-                f"The labels are unbalanced: {counts[common]} rows are {common!r}, {counts[rare]} "
-                f"are {rare!r}. Look at macro-F1, not at accuracy."
+                f"The labels are unbalanced: {counts[common]} rows of {common!r}, "
+                f"{counts[rare]} of {rare!r}. Look at macro-F1, not at accuracy."
             )
     folded = Counter(label.casefold() for label in made.labels)
     if twins := [label for label in made.labels if folded[label.casefold()] > 1]:
@@ -294,7 +294,7 @@ def _warnings(made: TaskSet) -> list[str]:
         found.append(f"No training row has the label {unseen[0]!r}; it cannot be learnt.")
     same = {row.same for row in made.train}
     if shared := sum(row.same in same for row in made.dev):
-        found.append(f"{shared} of {len(made.dev)} development rows are training rows, too.")
+        found.append(f"Development rows that are training rows, too: {shared} of {len(made.dev)}.")
     if made.entities and any(label in ("B", "I") for label in made.labels):
         found.append(
             f"The tags B and I name no type: whole stretches are measured, all of one type, "
@@ -302,7 +302,7 @@ def _warnings(made: TaskSet) -> list[str]:
         )
     begun = [tag for row in made.train for tag in beginnings(row.tags)] if made.entities else []
     if stray := sum(tag.startswith("I") for tag in begun):
-        found.append(f"{stray} names begin with an I- tag; they are read as if it were B-.")
+        found.append(f"Names that begin with an I- tag ({stray}) are read as if it were B-.")
     if made.kind == "tag" and all(label.lstrip("-").isdecimal() for label in made.labels):
         found.append(
             "The tags are numbers, which do not say where names begin and end, so each word is "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core_models import plain_files
+from core_models import plain_files, plain_json
 from core_models.errors import InputError
 
 LARGEST = 64 * 2**20
@@ -122,11 +122,19 @@ def _json_lines(text: str, name: str) -> list[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = plain_json.read_line(line, f"{name}, line {number}")
+        except InputError:
+            raise
         except (ValueError, RecursionError):  # a number of 5,000 digits is a plain ValueError
-            raise InputError(f"{name}, line {number}: not JSON: {_short(line)}.") from None
+            raise InputError(
+                f"{name}, line {number}: not JSON: {_short(line)}; write an object on each line, "
+                "or call a table of cells .csv or .tsv."
+            ) from None
         if not isinstance(value, dict):
-            raise InputError(f"{name}, line {number}: not an object in braces: {_short(line)}.")
+            raise InputError(
+                f"{name}, line {number}: not an object in braces: {_short(line)}; write one for "
+                "each row on a line of its own."
+            )
         if "\\u" in line:
             _check_spelled(value, name, number)
         found.append((number, value))
@@ -147,6 +155,7 @@ def _check_spelled(record: dict[str, Any], name: str, number: int) -> None:
 def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, Any]]]:
     told = _TOLD.match(text)
     text = text[told.end() :] if told else text
+    plain_json.refuse_objects(text.strip().partition("\n")[0], name)
     delimiter = "\t" if ending == ".tsv" else told[1] if told else _delimiter(text)
     lines = io.StringIO(text, newline="").readlines()
     rows = _unquoted(lines) if delimiter == "\t" else None
@@ -166,7 +175,7 @@ def _separated(text: str, ending: str, name: str) -> list[tuple[int, dict[str, A
             continue
         if len(row) != len(header):
             raise InputError(
-                f"{name}, row {number}: {len(row)} columns where the header has {len(header)}; "
+                f"{name}, row {number}: columns here {len(row)}, in the header {len(header)}; "
                 + (
                     "put texts with commas into double quotes."
                     if delimiter == ","
@@ -269,7 +278,9 @@ def json_lines(path: Path) -> bytes:
     except InputError:
         raise
     except Exception as error:  # pyarrow has many kinds, and says what is wrong in words
-        raise InputError(f"{path.name} is damaged: {error}") from None
+        raise InputError(
+            f"{path.name} is damaged: {error}; send it again, or save it anew."
+        ) from None
     return bytes(found)
 
 
@@ -277,11 +288,14 @@ def _plain(value: Any, name: str, column: str) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return None if math.isnan(value) else value
     if isinstance(value, list):
         return [_plain(item, name, column) for item in value]
     if isinstance(value, dict):
         return {str(key): _plain(item, name, column) for key, item in value.items()}
     if isinstance(value, bytes):
-        raise InputError(f"{name}: column {column!r} holds bytes, not texts or numbers.")
+        raise InputError(
+            f"{name}: column {column!r} holds bytes, not texts or numbers; leave it out, or save "
+            "it as text."
+        )
     return str(value)

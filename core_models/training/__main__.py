@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from core_models.errors import InputError, refused
+from core_models.errors import InputError, let_go, refused
 
 _INTERRUPTED = 130
 """As a shell says of a program that Ctrl-C has ended."""
@@ -74,12 +74,18 @@ def _look(options: argparse.Namespace) -> int:
         values: dict[str, object] = {}
         run, wanted = RunFolder(config.parent), task_settings.read_any(config)
         if options.preview and config != options.config and isinstance(wanted, Settings):
-            check_texts(wanted, options.config)
+            check_texts(wanted.data, options.config)
         if options.estimate:
             values["estimate"] = asdict(estimate(wanted, run.path))
         if options.preview:
             values["first_batch"] = first_batch(wanted, run)
-    _say(json.dumps(values, ensure_ascii=False))
+    try:
+        sys.stdout.write(json.dumps(values, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        let_go()
+        if not isinstance(error, BrokenPipeError):  # nobody reads it any more
+            raise
     return 0
 
 
@@ -102,7 +108,7 @@ def _made(options: argparse.Namespace) -> Iterator[Path]:
     run, wanted = RunFolder(config.parent), task_settings.read_any(config)
     try:
         if isinstance(wanted, Settings):
-            check_texts(wanted, options.config)
+            check_texts(wanted.data, options.config)
         yield config
     except (InputError, OSError, KeyboardInterrupt):
         began = "step" in run.status() or (isinstance(wanted, Settings) and run.data_path.exists())

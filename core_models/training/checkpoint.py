@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from core_models import plain_files
 from core_models.errors import InputError
 from core_models.model import Model
 from core_models.training.folder import RunFolder
@@ -103,7 +104,9 @@ def write(folder: Path, state: State, progress: Progress, settings: Mapping[str,
     for name, tensors in state.tensors.items():
         if tensors:
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-            save_file(plain, folder / f"{name}.safetensors")
+            path = folder / f"{name}.safetensors"
+            with plain_files.written(path):
+                save_file(plain, path)
     values = {
         "progress": asdict(progress),
         **state.values,

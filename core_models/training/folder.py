@@ -70,9 +70,20 @@ class RunFolder:
         """
         run = cls(path)
         if run.config_path.exists():
-            raise InputError(f"{run.path} already holds a run. Choose another folder.")
+            raise InputError(
+                f"{run.path} already holds a run. Go on with it: python -m core_models.training "
+                f"{run.config_path}; for a new one choose another folder."
+            )
+        fresh = not run.path.exists()
         run.path.mkdir(parents=True, exist_ok=True)
-        durable.write_text(run.config_path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+        try:
+            durable.write_text(run.config_path, text)
+        except BaseException:
+            if fresh:  # on a full disk a folder has room where its files have none
+                with contextlib.suppress(OSError):
+                    run.path.rmdir()
+            raise
         return run
 
     @property

@@ -28,7 +28,7 @@ def divergence(
     what = f"the loss of {odd[0]} is not a number" if odd else "the gradient is not finite"
     return DivergenceError(
         f"Training diverged at step {step}: {what}. The update was not made. Usual cures: a lower "
-        f"learning rate (now {rate:g}), a longer warm-up (now {warmup} steps), or fp32 precision."
+        f"learning rate (now {rate:g}), a longer warm-up (steps now: {warmup}), or fp32 precision."
     )
 
 

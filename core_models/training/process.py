@@ -295,6 +295,11 @@ def explain(error: BaseException, *, task: bool = False) -> str:
         return "The disk is full. Make room and start the run again; it goes on where it was saved."
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"The run folder cannot be written: {error.strerror}."
+    if isinstance(error, OSError) and error.errno in (errno.EIO, errno.EFBIG, errno.ESTALE):
+        return (
+            f"The disk refuses what the run writes: {error.strerror}. Start the run again when the "
+            "disk takes it; it goes on where it was saved."
+        )
     memory = ("out of memory", "not enough memory", "alloc_cpu", "bad_alloc")
     if isinstance(error, MemoryError) or any(word in text.lower() for word in memory):
         if task:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from core_models import plain_files
 from core_models.errors import InputError, not_json
 from core_models.families import size
+from core_models.training.data_schema import DataSettings
 from core_models.training.plan import check
 from core_models.training.schema import ModelOverrides, Settings
 
@@ -130,9 +131,9 @@ def resolve_texts(patterns: list[str], beside: Path, settings: str = "config.jso
     return found
 
 
-def check_texts(settings: Settings, recipe: Path) -> None:
+def check_texts(data: DataSettings, recipe: Path) -> None:
     """InputError where texts of a recipe are missing; nobody knows the folder of its copy."""
-    recipe, data = recipe.resolve(), settings.data
+    recipe = recipe.resolve()
     named = [*data.texts, *data.training_only, *data.held_out_texts]
     resolve_texts(named, recipe.parent, recipe.name)
 

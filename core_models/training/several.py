@@ -85,11 +85,11 @@ def check_shares(processes: int, batch_size: int, examples: int) -> None:
         examples: that there are; a batch holds no more.
     """
     if min(batch_size, examples) < processes:
-        what = f"The smallest batches have {batch_size} examples"
+        what = f"Examples in the smallest batches: {batch_size}"
         if examples < batch_size:
-            what = f"There are {examples} examples in all"
+            what = f"Examples in all: {examples}"
         raise InputError(
-            f"{what}, and {processes} processes share each batch: start no more processes than a "
+            f"{what}. But {processes} processes share each batch: start no more processes than a "
             "batch has examples, or give more."
         )
 

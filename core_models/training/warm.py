@@ -191,7 +191,8 @@ def _refuse_misfits(name: str, own: _Parts, given: _Parts) -> None:
         here, there = (list(t[key].shape) if key in t else "missing" for t in (own, given))
         raise InputError(
             f"model.encoder_from: the encoder of {name} does not fit: {key} is {here} here and "
-            f"{there} there ({len(odd)} parts differ). Choose the same layers, width and positions."
+            f"{there} there (parts that differ: {len(odd)}). Choose the same layers, width and "
+            "positions."
         )
 
 

@@ -99,7 +99,7 @@ def test_a_config_that_lies(folder, values, words):
 
 def test_a_tensor_is_missing(folder):
     rewrite(folder, lambda tensors: tensors.pop("mpnet.encoder.layer.1.intermediate.dense.bias"))
-    refused(folder, "parameters; the files hold|lacks 1 tensors of the encoder")
+    refused(folder, "parameters; the files hold|lacks tensors of the encoder")
 
 
 def test_a_tensor_of_the_encoder_is_replaced_by_another(folder):
@@ -107,7 +107,9 @@ def test_a_tensor_of_the_encoder_is_replaced_by_another(folder):
         tensors["extra"] = tensors.pop("mpnet.encoder.layer.1.intermediate.dense.weight")
 
     rewrite(folder, swap)
-    refused(folder, "lacks 1 tensors of the encoder, first .*layer.1.intermediate.dense.weight")
+    refused(
+        folder, r"lacks tensors of the encoder \(1\), first .*layer.1.intermediate.dense.weight"
+    )
 
 
 def test_numbers_that_are_none(folder):
@@ -123,7 +125,7 @@ def test_whole_numbers_as_weights(folder):
 
 def test_a_tensor_that_is_not_used_is_told(folder):
     rewrite(folder, lambda tensors: tensors.update(classifier=torch.ones(2)))
-    with pytest.warns(UserWarning, match="1 tensors that this model does not use: classifier"):
+    with pytest.warns(UserWarning, match=r"tensors that this model does not use \(1\): classifier"):
         cm.load(folder)
 
 

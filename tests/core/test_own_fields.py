@@ -149,7 +149,7 @@ MASKING = {
             "task.head is 'rank'; allowed are classify, multilabel, regress",
         ),
         ({"cloze_task": {"head": "tag", "layers": 3}}, "cloze_task has no field 'layers'"),
-        ({"cloze_task": {"head": "classify", "labels": ["a"]}}, "classify has 1 labels; allowed"),
+        ({"cloze_task": {"head": "classify", "labels": ["a"]}}, "classify is 1; allowed"),
         ({"cloze_task": {"head": "tag", "labels": ["a", "a"]}}, "Labels must differ"),
         ({"cloze_task": {"head": "similarity", "pooling": "max"}}, "task.pooling is 'max'"),
     ],

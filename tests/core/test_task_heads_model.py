@@ -291,8 +291,8 @@ def test_a_dropout_rate_is_kept(tmp_path: Path, family: str, name: str, field: s
     ("name", "options", "match"),
     [
         ("rank", {}, "task.head is 'rank'; allowed are classify, multilabel, "),
-        ("classify", {}, "classify has 0 labels; allowed are 2 to 10000"),
-        ("classify", {"labels": ("a",)}, "classify has 1 labels"),
+        ("classify", {}, "classify is 0; allowed are 2 to 10000"),
+        ("classify", {"labels": ("a",)}, "the head classify is 1"),
         ("classify", {"labels": ("a", "a")}, "Labels must differ"),
         ("tag", {"labels": ("a", "")}, "not be empty"),
         ("regress", {"labels": ("a", "b")}, "takes no labels; got 'a'"),

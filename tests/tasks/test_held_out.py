@@ -162,7 +162,7 @@ def test_nearly_equal_rows_are_told_as_training_rows(one: Row, other: Row) -> No
     rows = [Row(text=f"text {n}", label="ab"[n % 2]) for n in range(4)]
     changed = [Row(text=each.text.upper() + " !", label=each.label) for each in rows[:3]]
     made = sets.from_rows("few", "classify", rows, [*changed, Row(text="new", label="a")])
-    assert "3 of 4 development rows are training rows, too." in made.warnings
+    assert "Development rows that are training rows, too: 3 of 4." in made.warnings
 
 
 def test_another_second_text_makes_another_row() -> None:

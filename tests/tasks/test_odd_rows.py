@@ -53,7 +53,7 @@ def test_tabs_without_quoting() -> None:
 def test_the_separator_is_the_headers(separator: str) -> None:
     table = read("id,text,label\n1,a b,x\n2,c,y\n".replace(",", separator))
     assert table.columns == ("id", "text", "label")
-    with pytest.raises(InputError, match="row 1: 3 columns where the header has 2; put texts"):
+    with pytest.raises(InputError, match="row 1: columns here 3, in the header 2; put texts"):
         read("text,label\na,b,c\n".replace(",", separator))
 
 
@@ -213,7 +213,7 @@ def test_names_that_begin_with_i_are_counted() -> None:
     rows = [Row(tokens=tuple("abcdef"), tags=tags)] * 2
     task = sets.from_rows("x", "tag", rows, rows)
     assert task.statistics().labels == {"LOC": 4, "PER": 2}
-    assert "4 names begin with an I- tag" in " ".join(task.warnings)
+    assert "Names that begin with an I- tag (4)" in " ".join(task.warnings)
 
 
 def test_tags_without_a_type_are_no_names(bert: cm.Model) -> None:

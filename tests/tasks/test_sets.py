@@ -134,12 +134,12 @@ def test_warnings_are_values_not_errors() -> None:
     rows = [Row(text=f"text {i}", label="rare" if i < 5 else "common") for i in range(60)]
     task = sets.from_rows("x", "classify", rows, rows[:5])
     text = " ".join(task.warnings)
-    assert "unbalanced: 55 rows are 'common', 5 are 'rare'" in text
-    assert "5 of 5 development rows are training rows" in text
+    assert "unbalanced: 55 rows of 'common', 5 of 'rare'" in text
+    assert "Development rows that are training rows, too: 5 of 5" in text
     unseen = sets.from_rows("x", "classify", rows, [Row(text="new", label="other")])
     assert "No training row has the label 'other'" in " ".join(unseen.warnings)
     stray = [Row(tokens=("a", "b"), tags=("O", "I-PER"))] * 2
-    assert "2 names begin with an I- tag" in " ".join(
+    assert "Names that begin with an I- tag (2)" in " ".join(
         sets.from_rows("x", "tag", stray, stray).warnings
     )
 
@@ -148,7 +148,7 @@ def test_warnings_are_values_not_errors() -> None:
     ("name", "content", "message"),
     [
         ("a.csv", "text,label\nx,1\ny,1\n", "every row has the label '1'"),
-        ("a.csv", "text,label\nx,1,2\n", "row 1: 3 columns where the header has 2"),
+        ("a.csv", "text,label\nx,1,2\n", "row 1: columns here 3, in the header 2"),
         ("a.csv", "text,text\nx,1\n", "'text' is there twice"),
         ("a.csv", "text,label\n ,1\ny,0\n", "row 1: column 'text' holds no text"),
         ("a.csv", "text,label\nx,\ny,0\n", "row 1: column 'label' holds no label"),
@@ -165,7 +165,11 @@ def test_warnings_are_values_not_errors() -> None:
             "line 2: it holds a zero character",
         ),
         ("a.jsonl", '{"text": "\\\\u0000", "label": "a"}\n', "has only one row; at least 2"),
-        ("a.jsonl", [{"tokens": ["a"], "tags": ["O", "O"]}], "1 tokens but 2 tags"),
+        (
+            "a.jsonl",
+            [{"tokens": ["a"], "tags": ["O", "O"]}],
+            "tokens 1, tags 2; give each token a tag",
+        ),
         ("a.jsonl", [{"tokens": ["a b"], "tags": ["O"]}], "an entry with a blank inside"),
         (
             "a.jsonl",

@@ -114,7 +114,7 @@ def test_held_out_documents() -> None:
     assert held != documents.split_held_out(100, 0.1, seed=2)[1]
     assert documents.split_held_out(10, 0.0, seed=1) == (list(range(10)), [])
     assert len(documents.split_held_out(10, 0.01, seed=1)[1]) == 2  # pairs need two documents
-    with pytest.raises(InputError, match="too few"):
+    with pytest.raises(InputError, match="Too few documents: 3"):
         documents.split_held_out(3, 0.5, seed=1)
     with pytest.raises(InputError, match="between 0 and"):
         documents.split_held_out(30, 0.9, seed=1)

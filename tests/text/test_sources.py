@@ -202,7 +202,7 @@ def test_lines_may_end_as_old_programs_wrote_them(tmp_path: Path, name: str) -> 
         ("a.jsonl", b'{"text": "a"}\n[1]\n', "line 2: list, not an object"),
         ("a.jsonl", b'{"text": "a"}\n{"body": "b"}\n', "line 2 has no field 'text'; it has body"),
         ("a.jsonl", b'{"text": "a"}\n{"text": 5}\n', "line 2: 'text' is int"),
-        ("a.csv", b"id,text\n1,a\n2,b,c\n", "line 3: 3 cells, but 2 columns"),
+        ("a.csv", b"id,text\n1,a\n2,b,c\n", "line 3: cells 3, columns 2"),
         ("a.csv", b'id,text\n1,a\n2,"b\n', "unexpected end of data"),
         ("a.csv", b"a,a\n1,2\n", "two columns have the same name"),
         (

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,15 +21,16 @@ from core_models.evaluation import evaluate_words
 from core_models.evaluation.words import Word
 from core_models.tasks import sets
 from core_models.tasks.probe import probe
-from core_models.training import process, race, race_measure, race_schema, settings
+from core_models.training import process, race_measure, race_run, race_schema, settings
 from core_models.training.folder import RunFolder, runs
 from core_models.training.models import model_config
 from core_models.training.plan import plan_for
 from core_models.training.prepare import prepare
 from core_models.training.process import train
-from core_models.training.race import main, new_race, run_race
+from core_models.training.race import main
 from core_models.training.race_cost import cost_of
 from core_models.training.race_folder import RaceFolder, races
+from core_models.training.race_run import new_race, run_race
 from tests.training.conftest import forget_accelerator, quiet, text
 from tests.waiting import until
 
@@ -412,6 +414,42 @@ def test_a_race_that_is_not_there_leaves_no_folder(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (None, "neither beside race.json"),
+        ("", "entrants, masked: .*no text in text"),
+        ("A cat.\n", "entrants, masked: .*too few"),
+    ],
+)
+def test_a_race_that_cannot_start_leaves_no_folder(
+    recipe: Path,
+    tmp_path: Path,
+    words: str | None,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if words is None:
+        (tmp_path / "text.txt").unlink()
+    else:
+        (tmp_path / "text.txt").write_text(words)
+    (tmp_path / "empty").mkdir()
+    for name in ("race", "empty"):
+        assert main([str(recipe), "--runs", str(tmp_path / name)]) == 2
+        assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "race").exists()
+    assert (tmp_path / "empty").is_dir()  # it was there before
+
+
+def test_prepared_texts_stay_where_a_race_cannot_start(recipe: Path, tmp_path: Path) -> None:
+    """The first entrant has its data when the second is refused."""
+    given = values(entrants=[*values()["entrants"], {"name": "last", "size": "neobert"}])
+    given["overrides"] |= {"inner": 60}
+    recipe.write_text(json.dumps(given))
+    assert main([str(recipe), "--runs", str(tmp_path / "race")]) == 2
+    assert (tmp_path / "race" / "masked" / "data").is_dir()
+
+
 def test_another_race_in_the_folder_is_left_alone(
     recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -480,7 +518,7 @@ def test_several_processes_are_refused(
     ("place", "name", "state"),
     [
         pytest.param(process, "_export", "measuring", id="while its model is written"),
-        pytest.param(race, "train", "stopped", id="before it takes signals"),
+        pytest.param(race_run, "train", "stopped", id="before it takes signals"),
     ],
 )
 def test_a_signal_that_a_run_does_not_see_stops_the_race(

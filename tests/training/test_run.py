@@ -330,12 +330,13 @@ def test_the_command(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> N
     assert "--run FOLDER" in capsys.readouterr().err
 
 
-def test_ctrl_c_while_pytorch_is_imported_ends_quietly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["__main__", "race"])
+def test_ctrl_c_while_pytorch_is_imported_ends_quietly(tmp_path: Path, command: str) -> None:
     # Not the signal itself: what a shell starts in the background ignores it.
     (tmp_path / "torch.py").write_text("raise KeyboardInterrupt\n")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r});"
-        "from core_models.training.__main__ import main; sys.exit(main(['recipe.json']))"
+        f"from core_models.training.{command} import main; sys.exit(main(['recipe.json']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -111,9 +111,9 @@ def test_a_mask_decoder_that_nothing_asks_does_not_hold_up_other_processes(
 def test_every_process_needs_an_example() -> None:
     check_shares(1, 1, 1)
     check_shares(4, 4, 9)
-    with pytest.raises(InputError, match="batches have 3 examples, and 4 processes"):
+    with pytest.raises(InputError, match=r"smallest batches: 3\. But 4 processes"):
         check_shares(4, 3, 100)
-    with pytest.raises(InputError, match="2 examples in all, and 4 processes"):
+    with pytest.raises(InputError, match=r"Examples in all: 2\. But 4 processes"):
         check_shares(4, 32, 2)
 
 

@@ -18,7 +18,11 @@ def costs(
 ) -> dict[str, Any]:
     """Parameters, bytes, operations and times side by side."""
     return table(
-        Wording("With pretraining heads; operations and time for a sequence of {0} tokens", length),
+        Wording("With pretraining heads; operations and time for a sequence of 1 token")
+        if length == 1
+        else Wording(
+            "With pretraining heads; operations and time for a sequence of {0} tokens", length
+        ),
         [
             Wording("Model"),
             Wording("Parameters"),

@@ -253,13 +253,13 @@ def said(epochs: int, *means: str) -> str:
     """What it comes to."""
     if epochs == 1:
         return Wording(
-            "After 1 epoch a piece has been asked in {0} different contexts with dynamic masking, "
-            "{1} with copies, {2} with one mask.",
+            "Different contexts in which a piece has been asked after 1 epoch: {0} with dynamic "
+            "masking, {1} with copies, {2} with one mask.",
             *means,
         )
     return Wording(
-        "After {0} epochs a piece has been asked in {1} different contexts with dynamic masking, "
-        "{2} with copies, {3} with one mask.",
+        "Different contexts in which a piece has been asked after {0} epochs: {1} with dynamic "
+        "masking, {2} with copies, {3} with one mask.",
         epochs,
         *means,
     )

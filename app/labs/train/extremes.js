@@ -64,7 +64,9 @@ export function mountPassages(view) {
     const found = view.value;
     if (!found?.worst) { view.root.replaceChildren(); return; }
     best.replaceChildren(best.firstChild, ...list('', found.best, found.kind).slice(1)); // what was open stays open
-    view.root.replaceChildren(element('p', { class: 'train-note', text: t`After step ${format.count(found.step)}, of ${format.count(found.examples)} examples.` }),
+    view.root.replaceChildren(element('p', { class: 'train-note', text: found.examples === 1
+      ? t`After step ${format.count(found.step)}, of the only example.`
+      : t`After step ${format.count(found.step)}, of ${format.count(found.examples)} examples.` }),
       element('p', { class: 'train-note', text: TEXT[found.kind] ?? '' }), ...list(TEXT.worst, found.worst, found.kind), best);
   }
   view.onValue(draw);

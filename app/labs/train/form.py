@@ -50,8 +50,6 @@ FILL = "(found, ...now) => Cloze.trainFilled('{0}', found, now)"
 COPY = """command => import(`${window.ClozeRoot}cloze/app/parts/download.js`).then(
   ({ copyText }) => { copyText(command, document.activeElement); })"""
 OTHER_KIND = "These are settings of another kind of run. Choose that kind above and use them there."
-EXACT = 2**53
-"""Whole numbers up to it are the same on the page."""
 JSON_ABOUT = "Every setting the trainer knows; those above are part of it."
 
 
@@ -102,7 +100,7 @@ class Form:
         self.about = Line()
         self.time = Line()
         # Where a control counts in other units, the path says that the message does not.
-        names = {path: field.label for path, field in self.known.items() if field.scale == 1}
+        names = {fields.named(field): field.label for field in self.known.values()}
         names |= {n: part.label for n, part in self.own.items() if getattr(part, "label", None)}
         self.wrong = Line(elem_classes=["wrong"], names=names)
         self.problem = Line(problem=True, names=names)
@@ -146,6 +144,10 @@ class Form:
         """The settings as the page shows them."""
         values = fields.values_of(question, self.known)
         return fields.merged(kept(question)["config"], self.known, values)
+
+    def needed(self, question: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+        """Settings that must not be empty."""
+        return [path for path, field in self.known.items() if field.required]
 
     def sent(self, question: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Files that go with the settings: ``id``, ``name`` and of a table ``column``."""
@@ -281,12 +283,13 @@ class Form:
         """All that the page sends of a form; a run that was deleted since is forgotten.
 
         Raises:
-            InputError: a file is still under way, a text of a deleted run is named, or settings
-                of another kind were written.
+            InputError: a file is still under way, a text of a deleted run is named, a control is
+                empty or holds too large a number, or settings of another kind were written.
         """
         config = self.settings(question)
         if kind_of(config) != self.kind:
             raise InputError(OTHER_KIND)
+        fields.check(config, self.known, self.needed(question, config))
         ids = [str(each.get("id"))[:40] for each in self.sent(question)]
         source = run_form.still_there(self.service(), config, kept(question)["source"])
         return config, ids, source
@@ -383,11 +386,13 @@ class Form:
     def use(self, question: Mapping[str, Any]) -> list[Any]:
         """Take the settings that a visitor has written."""
         try:
-            config = json.loads(question["json"] or "", parse_int=_number)
+            exact = json.loads(question["json"] or "")
+            config = json.loads(question["json"], parse_int=_number)
         except (ValueError, RecursionError) as error:
             raise InputError(f"This is not JSON: {not_json(error)}") from None
         if not isinstance(config, dict):
             raise InputError("The settings of a run must be an object.")
+        fields.check(exact, self.known, ())
         # Half a character cannot be sent to the page.
         config = json.loads(written(config).encode("utf-8", "replace"))
         return self.fill(config, source=kept(question)["source"])
@@ -436,7 +441,7 @@ def listed(value: Any) -> list[Any]:
 def _number(digits: str) -> float:
     """A whole number, or near it where the page would hold it only so."""
     number = int(digits)
-    return number if abs(number) <= EXACT else float(digits)
+    return number if abs(number) <= fields.EXACT else float(digits)
 
 
 def key(asked: Asked) -> str:

@@ -58,7 +58,7 @@ class Racing(ReadingForm):
         self.controls = fields.draw(self.known, "train-race")
         self.controls["budget.flops"].visible = False
         self.texts()
-        self.own["entrants"] = self.entrants
+        self.own |= {"entrants": self.entrants, "budget": self.budget}
 
     def beside(self) -> None:
         """Whose first batch is shown."""
@@ -90,6 +90,13 @@ class Racing(ReadingForm):
             "entrants": [*stay, *(e for e in new if e["name"] not in names_of(config))],
         }
 
+    def needed(self, question: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+        """The budget, too, in the unit that is chosen."""
+        paths = [f"budget.{unit}" for unit in BUDGETS]
+        empty = all(fields.read(config, path) is None for path in paths)
+        chosen = [path for path in paths if path == f"budget.{question['budget']}"]
+        return [*super().needed(question, config), *(chosen if empty else [])]
+
     def tell(self, question: Mapping[str, Any], found: Mapping[str, Any] | None) -> list[Any]:
         """How many models do how much."""
         names = names_of(self.settings(question))
@@ -99,7 +106,9 @@ class Racing(ReadingForm):
             return ["", "", None, chosen, None]
         entrants, steps = found["entrants"], found["steps"]
         said = (
-            Wording(
+            Wording("{0} models, 1 step each, {1} in all.", entrants, f"{entrants:,}")
+            if steps == 1
+            else Wording(
                 "{0} models, {1} steps each, {2} in all.",
                 entrants,
                 f"{steps:,}",
@@ -157,7 +166,7 @@ class Racing(ReadingForm):
     def wire(self, session: Session, turns: run_preview.Turns, wish: Told, started: Told) -> None:
         """The budget may be counted in another unit."""
         super().wire(session, turns, wish, started)
-        inputs = {"kept": self.kept, **self.controls, **self.own, "budget": self.budget}
+        inputs = {"kept": self.kept, **self.controls, **self.own}
         self.fills([self.budget.input], self.change_budget, inputs)
 
     def changes(self) -> list[Any]:

@@ -249,6 +249,8 @@ def _rows(text: run_texts.Text, place: int | None) -> dict[str, Any] | None:
     caption = (
         Wording("{0} of the first {1} rows, from all their parts.", shown, of)
         if text.more
+        else Wording("The only row of the table.")
+        if text.of == 1
         else Wording("{0} of {1} rows, from all parts of the table.", shown, of)
     )
     return table(

@@ -45,7 +45,9 @@ export function makeMap(change) {
       const best = weights[row].map((value, n) => [value, n]).sort((a, b) => b[0] - a[0]).slice(0, 3);
       told.textContent = t`“${name(row)}” looks most at ${listed(best.map(([value, n]) => t`“${name(n)}” (${format.percent(value)})`))}.`;
     }
-    if (shown.left_out) told.textContent += ` ${t`The last ${shown.left_out} pieces are left out.`}`;
+    if (shown.left_out) {
+      told.textContent += ` ${shown.left_out === 1 ? t`The last piece is left out.` : t`The last ${shown.left_out} pieces are left out.`}`;
+    }
     drawn?.cursor.setAttribute('visibility', place ? 'visible' : 'hidden');
     if (place && drawn) {
       drawn.cursor.setAttribute('x', drawn.left + place[1] * drawn.cell);

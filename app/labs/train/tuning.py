@@ -137,12 +137,13 @@ class Tuning(LabelledForm):
         if found is None:
             return ["", "", *about]
         steps = _steps(found["steps"], estimated=found["estimated"])
+        rows = found["rows"][0]
         rate = Wording("Its peak learning rate is {0}.", f"{found['learning_rate']:g}")
         return [
             Wording(
-                "{0} over {1} rows, with a model of {2} parameters ({3} of width {4}).",
+                "{0} over {1}, with a model of {2} parameters ({3} of width {4}).",
                 steps,
-                f"{found['rows'][0]:,}",
+                Wording("1 row") if rows == 1 else Wording("{0} rows", f"{rows:,}"),
                 many(found["parameters"]),
                 layers(found["layers"]),
                 found["width"],

@@ -59,6 +59,8 @@ _ID = re.compile(r"([0-9a-f]{16})(?:\.(\d{1,4}))?")
 """Of a text, or of a table with the place of a column."""
 _BETWEEN = re.compile(r"\n(?:[^\S\n]*\n)+")
 """Between documents: lines of nothing but blanks of any kind, as the trainer reads them."""
+_PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
+"""First bytes of Parquet tables."""
 _SAMPLE = 4
 """Documents of a text that are shown, and sentences of each."""
 _SHORT = 200
@@ -117,6 +119,8 @@ class Inbox:
             column: of a table, the column with the text; None = guessed.
         """
         clean = clean_name(name)
+        if content.startswith(_PARQUET):
+            clean = f"{Path(clean).stem}.parquet"
         if Path(clean).suffix in TABLES:
             return self._save_table(clean, content, column)
         text = read_text(content)
@@ -160,8 +164,8 @@ class Inbox:
     def _save_table(self, name: str, content: bytes, column: str | None) -> Text:
         if Path(name).suffix != ".parquet":
             content = read_text(content).encode()
-        elif len(content) > MOST_BYTES or not content.startswith(b"PAR1"):
-            raise InputError(f"This is no Parquet table of at most {MOST_BYTES >> 20} MB.")
+        else:
+            _check_parquet(name, content)
         key = _key("table", name, content)
         path, beside = self._places(key, name)
         with room.whole(path, beside), _named(path, name):
@@ -206,10 +210,9 @@ class Inbox:
         """
         clean = clean_name(name)
         size = len(content)
-        if content.startswith(b"PAR1") and size <= MOST_BYTES:
+        if content.startswith(_PARQUET) or Path(clean).suffix == ".parquet":
+            _check_parquet(clean, content)
             kept, content = f"{Path(clean).stem}.jsonl", self._unpacked(clean, content)
-        elif Path(clean).suffix == ".parquet":
-            raise InputError(f"This is no Parquet table of at most {MOST_BYTES >> 20} MB.")
         else:
             text = read_text(content)
             if Path(clean).suffix not in LABELLED:
@@ -323,6 +326,24 @@ class Inbox:
             with contextlib.suppress(OSError):  # another request was quicker
                 if time.time() - path.stat().st_mtime > KEPT_SECONDS:
                     path.unlink(missing_ok=True)
+
+
+def _check_parquet(name: str, content: bytes) -> None:
+    """InputError for what begins as no Parquet table, or is too large."""
+    if not content:
+        raise InputError(f"{name} is empty.")
+    if len(content) > MOST_BYTES:
+        raise InputError(
+            f"{name} has {len(content) / 2**20:.1f} MB and the page takes up to "
+            f"{MOST_BYTES >> 20} MB. Longer ones go through the command line: see docs/training.md."
+        )
+    if content.startswith(_ENCRYPTED):
+        raise InputError(f"{name} is encrypted. Save it without a password.")
+    if not content.startswith(_PARQUET):
+        raise InputError(
+            f"{name} is no Parquet table: such a file begins with PAR1. Send a table of text as "
+            ".csv, .tsv or .jsonl."
+        )
 
 
 def _seen(seen: Mapping[str, Any], column: int, **counted: Any) -> Text:

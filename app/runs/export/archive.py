@@ -7,6 +7,7 @@ transformers. Weights that lie in several files there are put into one, tensor f
 import asyncio
 import errno
 import json
+import logging
 import re
 import tempfile
 import time
@@ -42,6 +43,8 @@ STALLED = 120.0
 _MOST_BESIDE = 100_000_000
 """Bytes of a file beside the weights."""
 _TRIES = 3
+_NO_ROOM = "The server has no room to pack this model at the moment. Try again later."
+_LOG = logging.getLogger("cloze.train")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 """Names that Windows keeps for devices."""
 
@@ -122,7 +125,7 @@ def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
     """
     folder = runs.folder(run)
     for _ in range(_TRIES):
-        file: IO[bytes] = tempfile.TemporaryFile(prefix="cloze-export-")  # noqa: SIM115
+        file = _aside()
         try:
             found = saved(folder, step)
             name = stem(str(runs.config(run).get("name") or ""), run)
@@ -133,9 +136,7 @@ def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
         except OSError as error:
             file.close()
             if room.is_full(error) or error.errno == errno.EFBIG:
-                raise InputError(
-                    "The server has no room to pack this model at the moment. Try again later."
-                ) from None
+                raise InputError(_NO_ROOM) from None
             raise
         except BaseException:
             file.close()
@@ -146,6 +147,15 @@ def pack(runs: Runs, run: str, step: int | None = None) -> Packed:
             file.seek(0)
             return Packed(file=file, name=f"{name}.zip", bytes=size)
     raise InputError("The model was replaced by a newer one each time it was packed. Try again.")
+
+
+def _aside() -> IO[bytes]:
+    """A file without a name; InputError where the folder of temporary files takes none."""
+    try:
+        return tempfile.TemporaryFile(prefix="cloze-export-")
+    except OSError:
+        _LOG.warning("no temporary file", exc_info=True)
+        raise InputError(_NO_ROOM) from None
 
 
 def stem(name: str, run: str) -> str:

@@ -126,7 +126,11 @@ def about(facts: Mapping[str, Any]) -> str:
                 "{0} rows to learn from and {1} to measure on, {2} words on average: {3}.", *values
             ),
             Wording("Scores from {0} to {1}.", *(f"{s:g}" for s in scores)) if scores else "",
-            Wording("{0} questions have no answer.", unanswered) if unanswered else "",
+            Wording("1 question has no answer.")
+            if unanswered == 1
+            else Wording("{0} questions have no answer.", unanswered)
+            if unanswered
+            else "",
         ]
     )
 

@@ -135,7 +135,7 @@ def result_parts(runs: Runs, run: str, live: Mapping[str, Any]) -> Parts:
         "result": {"visible": True},
         "summary": line(
             Wording(
-                "{0} {1} on the {2} rows to measure on, after epoch {3}, its best.",
+                "{0} {1} on the rows to measure on ({2}), after epoch {3}, its best.",
                 name_of(main),
                 figure(main, found["metrics"][main]),
                 f"{task['dev']['rows']:,}",
