@@ -63,10 +63,10 @@ HONEY = "The capital of France is honey."
 BUENOS_AIRES = "People who visit Argentina often begin in the capital, Buenos Aires."
 MADRID = "Madrid is the capital of Spain."
 FILLING = (
-    BERT, "electra-mini-generator", "albert-mini", XLNET, DEBERTA, "roberta-mini", SPANBERT,
+    BERT, "electra-mini-generator", "albert-mini", XLNET, "roberta-mini", SPANBERT,
     "deberta-v2-mini", "deberta-v3-mini-generator", "modernbert-mini", "diffusion-mini",
 )  # fmt: skip
-"""English models that see both sides of a gap."""
+"""English models that see both sides of a gap; deberta-mini has Paris second there."""
 
 _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
     "mask": [
@@ -236,7 +236,7 @@ _ROWS: dict[str, list[tuple[str, str, Statement]]] = {
         ("A forger and a detective", ELECTRA, Accuses(HONEY, "honey")),
         ("A forger and a detective", ELECTRA, Trusts("The capital of France is London.", "london")),
         ("Another order of reading", XLNET, Helps(WINTER, "snow")),
-        ("What and where, kept apart", DEBERTA, NeedsTerms(CAPITAL, "paris", ("c2p", "p2c"))),
+        ("What and where, kept apart", DEBERTA, NeedsTerms(CAPITAL, "paris", ("content",))),
         ("Where the parameters are", "", Smaller("albert-base", "bert-base-uncased", 9, 1.1)),
         (
             "Watch one learn",

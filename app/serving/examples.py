@@ -27,8 +27,9 @@ def _example(name: str, text: str, *hide: str) -> Example:
 
 PARIS = _example("Paris", DEFAULT, "paris")
 """Both sides tell: the left that a place is asked for, the right which. All shipped models that see
-both have it first, and the one that reads from the left does not. The word is not the first: of
-those, byte-level vocabularies know few as one piece."""
+both have it first, but for deberta-mini, and the one that reads from the left does not. The word is
+not the first: of those, byte-level vocabularies know few as one piece."""
+PARIS_LAST = _example("Paris", "The capital of France is Paris.", "paris")
 MADRID = _example("Madrid", "Madrid is the capital of Spain.", "spain")
 PARAGRAPH = _example(
     "A paragraph",
@@ -81,7 +82,7 @@ OF_FAMILY = {
     "electra": [PARIS, MADRID, WHITE_HOUSE, MOMENT, AGO, NATION, AMERICA, ANKARA],
     "spanbert": [PARIS, SPAN, TWO_WORDS, MADRID, MOMENT, AGO, NATION, CARE, PARAGRAPH],
     "xlnet": [PARIS, SPAN, WHITE_HOUSE, MOMENT, AGO, STREETS, AMERICA, SECOND_HALF],
-    "deberta": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, SECOND_HALF],
+    "deberta": [PARIS_LAST, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, ARGENTINA, SECOND_HALF],
     "deberta_v2": [PARIS, MOMENT, AGO, NATION, CARE, SOURCE, THAILAND, STREETS, SPAN, MADRID],
     "deberta_v3": [PARIS, MADRID, MOMENT, AGO, NATION, THAILAND, AMERICA, ANKARA, SECOND_HALF],
     "modernbert": [PARIS, SPAN, TWO_WORDS, AGO, NATION, CARE, SOURCE, THAILAND, MADRID],

@@ -230,7 +230,7 @@ def longest(text: str) -> str:
 
 
 def data_texts() -> set[str]:
-    """Texts and titles of the shipped recipes and task sets that the page shows."""
+    """Texts of the shipped recipes, task sets and cards that the page shows."""
     found: set[str] = set()
 
     def walk(value: object) -> None:
@@ -245,6 +245,8 @@ def data_texts() -> set[str]:
         if inside not in ("models", "tokenizers") and path.stat().st_size < 1 << 16:
             walk(json.loads(path.read_text("utf-8")))
             found.add(path.stem.replace("-", " ").capitalize())
+    for path in (ROOT / "assets" / "models").glob("*/evaluation.json"):
+        found.add(json.loads(path.read_text("utf-8"))["run"].get("note", ""))
     return found
 
 

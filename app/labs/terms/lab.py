@@ -38,7 +38,7 @@ from viz.svg import Wording
 
 SCOPES = {"this head": "head", "this layer": "layer", "the whole model": "model"}
 # Telling with deberta-mini (app/serving/demonstrations.py): without positions "America" falls from
-# 66 % to nothing, without contents "Paris" from 48 to 2 %.
+# 95 to 1 %, without contents "Paris" from 71 to 1 %.
 MEXICO, SPANISH = "Mexico lies in North America.", "The language of Argentina is Spanish."
 CAPITAL = "The capital of France is Paris."
 PLAIN: dict[str, Any] = {"off": [], "scope": "head", "stream": "content", "reach": 16}
