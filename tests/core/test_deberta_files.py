@@ -107,7 +107,7 @@ def test_the_head_that_transformers_adds_to_another_model_is_kept_aside(tmp_path
     randomised(CASES["v1, span 6"][1](config)).save_pretrained(tmp_path)
     values = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(values | {"architectures": ["DebertaModel"]}))
-    with pytest.warns(UserWarning, match=r"5 tensors .* cls\.predictions\.bias"):
+    with pytest.warns(UserWarning, match=r"tensors .* \(5\) .* cls\.predictions\.bias"):
         assert list(whole(tmp_path).heads) == []
 
 
