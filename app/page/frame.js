@@ -35,6 +35,15 @@
     document.dispatchEvent(new CustomEvent('cloze:header', { detail: view.root.querySelector('.brand') }));
   });
 
+  // A file that is dropped beside a field for files: the browser would leave the page for it.
+  for (const kind of ['dragover', 'drop']) {
+    document.addEventListener(kind, (event) => {
+      if (!event.dataTransfer?.types.includes('Files') || event.target.closest?.('input[type="file"]')) return;
+      event.preventDefault();
+      event.dataTransfer.dropEffect = 'none';
+    });
+  }
+
   // What a place answers, beside the names of its labs.
   register('line', (view) => { view.root.replaceChildren(element('p', { text: message(view.value) })); });
 })();
