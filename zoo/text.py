@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from core_models.checkpoints.aside import alone
 from core_models.data import documents
 from core_models.errors import InputError
 from core_models.tasks.words import is_chinese
@@ -45,10 +46,14 @@ def of(recipes: Mapping[str, TextRecipe], name: str, folder: Path, data: Path | 
         InputError: as in :func:`build`.
     """
     recipe = recipes[name]
-    if recipe.apart_from is None:
-        return build(folder / name, recipe, data)
-    other = of(recipes, recipe.apart_from, folder, data)
-    made = build(folder / name, recipe, data, other.held_out)
+    other = None
+    if recipe.apart_from is not None:
+        other = of(recipes, recipe.apart_from, folder, data)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder):  # whoever builds another model beside this one wants the same text
+        made = build(folder / name, recipe, data, None if other is None else other.held_out)
+    if other is None:
+        return made
     if any(part.held_out for part in (*recipe.repeated, *recipe.sampled)):
         return made
     return replace(made, held_out=other.held_out, open=other.open)

@@ -40,7 +40,7 @@ def aside_of(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _aside(folder: Path) -> Iterator[Path]:
-    with _alone(folder):
+    with alone(folder):
         for left in folder.glob(f"{ASIDE}*"):
             shutil.rmtree(left, ignore_errors=True)  # nobody else writes now
         aside = folder / f"{ASIDE}-{secrets.token_hex(4)}"
@@ -52,11 +52,11 @@ def _aside(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Wait until nobody else has a folder, and keep others waiting until the block ends.
 
-    The lock of a writer that was killed ends with it. A file system that knows no locks keeps
-    nobody apart.
+    The folder is there. The lock of a writer that was killed ends with it. A file system that
+    knows no locks keeps nobody apart.
     """
     if fcntl is None:
         yield

@@ -6,14 +6,17 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import torch
 
 import core_models as cm
+from core_models.checkpoints import aside
 from core_models.checkpoints.files import read_tensors
 from core_models.data import documents
 from core_models.errors import InputError
@@ -201,6 +204,32 @@ def test_chinese_text_is_counted_in_characters(data: Path, tmp_path: Path) -> No
     assert (facts["documents"], facts["words"]) == (2, 2 * 3 * 13)  # numbers and marks left out
     first = next(iter(documents.read([made.train])))
     assert len(first) == 3  # sentences
+
+
+def test_two_that_want_a_text_at_once_write_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, written, second = text._write, [], threading.Event()
+    taken = aside._taken
+
+    def slow(folder: Path, *rest: Any) -> None:
+        written.append(folder)
+        assert second.wait(60), "the second one never came to wait"
+        write(folder, *rest)
+
+    def take(path: Path) -> IO[str]:
+        if written:
+            second.set()  # the first one writes: this one comes second
+        return taken(path)
+
+    monkeypatch.setattr(text, "_write", slow)
+    monkeypatch.setattr(aside, "_taken", take)
+    repeated = [recipe.Repeated(pattern="atlas/english-atlas.txt", times=1)]
+    recipes = {"one": recipe.TextRecipe(repeated=repeated)}
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda _: text.of(recipes, "one", tmp_path / "t", None), range(2)))
+    assert made[0] == made[1]
+    assert len(written) == 1
 
 
 def test_a_text_keeps_apart_from_what_another_holds_out(tmp_path: Path) -> None:
