@@ -1,6 +1,8 @@
 """How many cores a forward pass takes. No Gradio in it."""
 
+import ctypes
 import threading
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +20,23 @@ costs more than a short operation takes.
 """
 
 
+def _mkl() -> ctypes.CDLL | None:
+    """The library of matrix products inside of torch, where torch has this one.
+
+    Once torch.set_num_threads was called, by whichever thread, torch tells MKL a number of its own
+    in every new thread. Where OpenMP has another one, helpers end and begin at each step from one
+    to the other: a short pass took five times as long.
+    """
+    try:
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+    except OSError:
+        return None
+    return library if hasattr(library, "MKL_Set_Num_Threads_Local") else None
+
+
+_MKL = _mkl()
+
+
 class Cores:
     """Lets short passes keep to one core, in the threads that asked for it."""
 
@@ -30,6 +49,8 @@ class Cores:
     def choose_here(self) -> None:
         """From now on passes of watched models choose in the calling thread."""
         torch.get_num_threads()  # sets the thread's number, which its first operation would do
+        if _MKL is not None:
+            _MKL.MKL_Set_Num_Threads_Local(0)
         self._thread.chooses = True
 
     def watch(self, model: cm.Model) -> None:

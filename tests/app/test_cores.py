@@ -51,6 +51,19 @@ def test_a_short_pass_takes_one_core(thread):
     assert after_pass(model, 1) == 2
 
 
+@pytest.mark.skipif(cores._MKL is None, reason="torch has no MKL here")
+def test_products_take_as_many_cores_as_all_else(thread):
+    """torch.set_num_threads, of the fixture, tells MKL a number of its own in each new thread."""
+    model, chosen = cm.load("bert-mini"), cores.Cores()
+    chosen.watch(model)
+    thread(lambda: after_pass(model, 1))
+    assert thread(cores._MKL.MKL_Get_Max_Threads) == 2
+    thread(chosen.choose_here)
+    for copies, expected in ((1, 1), (LONG, 2)):
+        thread(lambda copies=copies: after_pass(model, copies))
+        assert thread(cores._MKL.MKL_Get_Max_Threads) == expected
+
+
 def test_repeated_layers_count_as_often_as_they_run(thread):
     """ALBERT's one block runs at every step."""
     albert, chosen = cm.load(SHIPPED / "albert-mini"), cores.Cores()
