@@ -14,7 +14,7 @@ RUN pip install --extra-index-url "https://download.pytorch.org/whl/${TORCH}" -r
 
 # What .dockerignore names; it stays root's, so that the server cannot change its own code, nor compile it at each start.
 COPY . .
-RUN python -m compileall -q app.py app core_models viz zoo
+RUN python -m compileall -q app.py app core_models viz
 # A number, because Kubernetes cannot tell that a name is not root's.
 USER 1000
 

@@ -1,5 +1,7 @@
 import argparse
 import gc
+import os
+import signal
 import tempfile
 
 ABOUT = """\
@@ -15,6 +17,8 @@ if __name__ == "__main__":
             "The page could not start: no folder for temporary files can be written. Name one with "
             "TMPDIR=, or give a container one at /tmp (--tmpfs /tmp)."
         ) from None
+    # Nothing is to be saved yet; the first process of a container hears no signal by itself.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     gc.disable()  # until all is there (launch): nearly all that is made before that, stays
     from app.main import launch  # after --help, which need not wait for it
 

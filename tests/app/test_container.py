@@ -1,10 +1,13 @@
 """The container: what is in it; with CLOZE_CONTAINER=1 it is built, answers, rests and goes on."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
 import tomllib
 import urllib.request
 from contextlib import suppress
@@ -18,6 +21,8 @@ import pytest
 import yaml
 from gradio_client import Client
 
+from app.runs.data import sources as run_sources
+from app.serving.settings import Settings
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +118,58 @@ def test_the_container_and_compose_speak_of_the_same_places():
     assert r"127.0.0.1:{os.environ[\"PORT\"]}/health" in words["HEALTHCHECK"]
 
 
+def test_what_the_image_compiles_is_in_it():
+    """compileall says nothing of a name that is not there but a line, and succeeds."""
+    (compiled,) = (rest for word, rest in instructions() if "compileall" in rest)
+    names = compiled.partition("-q ")[2].split()
+    sources = {file.partition("/")[0] for file in files_that_go_in() if file.endswith(".py")}
+    assert set(names) == sources
+
+
+def test_compose_hands_on_every_setting_that_is_not_the_images_own():
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["cloze"]
+    text = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+    settings = re.findall(r"^\| `([A-Z_]+)` \|", text, re.M)
+    own = {
+        pair.partition("=")[0]
+        for word, rest in instructions()
+        if word == "ENV"
+        for pair in rest.split()
+    }
+    assert {"PORT", "CLOZE_HOST", "CLOZE_RUNS"} <= own
+    handed = {name: f"${{{name}:-}}" for name in settings if name not in own}
+    assert service["environment"] == handed
+
+
+def test_an_empty_setting_is_none():
+    """As compose.yaml hands on what nobody set."""
+    service = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["cloze"]
+    empty = dict.fromkeys(service["environment"], "")
+    assert Settings.from_environment(empty) == Settings.from_environment({})
+    assert run_sources.is_local(empty) == run_sources.is_local({})
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_a_server_that_is_told_to_end_while_it_starts_ends_at_once(tmp_path):
+    """The first process of a container ignores signals that it did not ask for."""
+    command = [sys.executable, str(ROOT / "app.py")]
+    settings = os.environ | {"CLOZE_RUNS": str(tmp_path)}
+    with subprocess.Popen(command, env=settings, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert until(lambda: asked_for(process.pid, signal.SIGTERM), 20)
+            process.terminate()
+            assert process.wait(STOPPING_SECONDS) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+
+
+def asked_for(process: int, number: int) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    text = Path(f"/proc/{process}/status").read_text("ascii")
+    (caught,) = re.findall(r"^SigCgt:\s*(\w+)$", text, re.M)
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
 # --- built and started ----------------------------------------------------------------------------
 
 
@@ -205,7 +262,8 @@ def test_a_container_answers_trains_rests_and_goes_on(container):
     answer = client.predict("The capital of France is [MASK].", api_name="/fill")
     assert answer["predictions"][0]["candidates"][0]["display"] == "paris"
     assert ask("exec", container.name, "id", "-u") == dict(instructions())["USER"]
-    held = ask("exec", container.name, "find", ".", "-type", "f", "-printf", "%P\\n")
+    files = ("find", ".", "-type", "f", "-not", "-name", "*.pyc", "-printf", "%P\\n")
+    held = ask("exec", container.name, *files)
     assert set(held.splitlines()) == files_that_go_in()
 
     run = ask("exec", container.name, "python", "-c", MAKE).splitlines()[-1]
