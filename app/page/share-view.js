@@ -32,23 +32,26 @@ export function toggle(button) {
   const link = element('input', { type: 'text', readonly: true, class: 'share-link', 'aria-label': t`Link to this view` });
   const plain = element('input', { type: 'checkbox', id: 'share-plain' });
   const copy = element('button', { type: 'button', class: 'primary' });
+  const heard = element('span', { class: 'spoken', role: 'status' }); // the focus is on the link then
   const long = element('p', { role: 'status', text: t`This link is long: some programs will cut it.` });
   const draw = () => {
     link.value = address(plain.checked);
     long.hidden = !window.Cloze.tooLong(link.value);
     copy.textContent = t`Copy the link`; // what was copied was another one
+    heard.textContent = '';
   };
   plain.addEventListener('change', draw);
   link.addEventListener('focus', () => link.select());
   copy.addEventListener('click', async () => {
     link.focus();
     copy.textContent = await copyText(link.value, link) ? t`Copied` : t`Press Ctrl+C`;
+    heard.textContent = copy.textContent;
   });
   panel = element('section', { class: 'view card share-panel', 'aria-label': t`Share` },
     element('p', { text: t`The link holds the sentence, what is hidden, the model, the open lab and its settings. Nothing is stored on the server.` }),
     link, long,
     element('label', { class: 'share-choice' }, plain, element('span', { text: t`Without the controls, for a lesson or a projector` })),
-    copy);
+    copy, heard);
   button.closest('header').after(panel);
   button.setAttribute('aria-expanded', 'true');
   draw();

@@ -58,10 +58,37 @@
 
   // Gradio 6.31 calls the crosses of what is chosen in a list by numbers: "Remove 51".
   const crosses = document.getElementsByClassName('token-remove');
-  Cloze.loaded.then(() => new MutationObserver(() => {
+  function nameCrosses() {
     for (const cross of crosses) {
-      const name = Cloze.t`Remove ${cross.previousElementSibling?.textContent ?? ''}`;
+      const name = cross.classList.contains('remove-all') ? Cloze.t`Remove all` : Cloze.t`Remove ${cross.previousElementSibling?.textContent ?? ''}`;
       if (cross.title !== name) cross.title = name;
     }
-  }).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['title'] }));
+  }
+  // What it does not tell who hears the page: whether a fold is open, what choices are about, of what a panel is. Its sliders
+  // have English names: "range slider for Layer".
+  const fold = (button) => button.setAttribute('aria-expanded', String(button.classList.contains('open')));
+  const folds = new MutationObserver((changes) => changes.forEach(({ target }) => fold(target)));
+  let labels = 0;
+  const UNTOLD = {
+    'button.label-wrap:not([aria-expanded])': (button) => {
+      fold(button);
+      button.querySelector('.icon')?.setAttribute('aria-hidden', 'true');
+      folds.observe(button, { attributeFilter: ['class'] });
+    },
+    'fieldset:not([aria-labelledby]) > [data-testid="block-info"]': (label) => {
+      label.id ||= `choices-${labels += 1}`;
+      label.parentElement.setAttribute('aria-labelledby', label.id);
+    },
+    '[role="tabpanel"][id]:not([aria-labelledby])': (panel) => panel.setAttribute('aria-labelledby', `${panel.id}-button`),
+    'input:is([aria-label^="range slider for "], [aria-label^="number input for "])': (input) => (
+      input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/^(range slider|number input) for /, ''))),
+  };
+  const ANY = Object.keys(UNTOLD).join();
+  function tellMore() {
+    for (const each of document.querySelectorAll(ANY)) {
+      for (const [which, tell] of Object.entries(UNTOLD)) if (each.matches(which)) tell(each);
+    }
+  }
+  Cloze.loaded.then(() => new MutationObserver(() => { nameCrosses(); tellMore(); })
+    .observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['title'] }));
 })();

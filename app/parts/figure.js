@@ -161,6 +161,20 @@ const PATIENCE = 100; // milliseconds that a width has to stay before a chart ta
 const LATEST = 1000; // milliseconds that a chart out of view waits for an idle moment
 const idle = window.requestIdleCallback ?? setTimeout; // Safari has none
 
+const TAP = 400; // milliseconds in which Plotly tells of one tap twice: of the finger, and of the mouse that the browser makes of it
+/** Buttons that nobody sees before the chart is touched are not pressed by a finger: its first tap shows them. */
+function guardButtons(plot) {
+  let unseen = false;
+  plot.addEventListener('pointerdown', ({ target, pointerType }) => {
+    const bar = target.closest('.modebar');
+    unseen = Boolean(bar) && pointerType === 'touch' && Number(getComputedStyle(bar).opacity) < 1;
+  }, { capture: true });
+  plot.addEventListener('click', (event) => {
+    if (unseen && event.target.closest('.modebar')) event.stopPropagation();
+    unseen = false;
+  }, { capture: true });
+}
+
 const drawers = new Set();
 new MutationObserver(() => { for (const draw of drawers) draw(); }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 
@@ -225,10 +239,17 @@ export function makeFigure({ name = 'figure', onPick = null } = {}) {
     const steady = steadied(layout, plot);
     await window.Plotly.react(plot, data, steady, config());
     if (steady !== layout && spare(plot) > SPARE) await window.Plotly.react(plot, data, layout, config());
+    if (first) guardButtons(plot);
     if (first && onPick) {
-      plot.on('plotly_click', ({ points: [{ curveNumber, pointNumber, x, y, customdata }] }) => onPick(
-        { curve: curveNumber, point: pointNumber, x, y, customdata: customdata ?? null }));
+      let last = -Infinity;
+      plot.on('plotly_click', ({ points: [{ curveNumber, pointNumber, x, y, customdata }] }) => {
+        const twice = performance.now() - last < TAP;
+        last = performance.now();
+        if (!twice) onPick({ curve: curveNumber, point: pointNumber, x, y, customdata: customdata ?? null });
+      });
     }
+    // Its texts say nothing without their places; the numbers are in the table.
+    for (const drawing of plot.querySelectorAll('.main-svg')) drawing.setAttribute('aria-hidden', 'true');
     plot.setAttribute('aria-label', whole.layout.meta?.alt ?? whole.layout.title?.text ?? '');
     root.dataset.drawn = Number(root.dataset.drawn ?? 0) + 1;
     if (mine === payload) root.dataset.state = 'ready';

@@ -5,7 +5,7 @@ import { BROKEN, downloadDrawing, downloadPicture } from './export.js';
 const { Cloze } = window;
 const { chooseExample, element, field, language, message, onSentence, phrase, question, sentence, texts } = Cloze;
 const TEXT = texts({
-  csv: 'Save as CSV', svg: 'Save as SVG', png: 'Save as PNG', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
+  csv: 'Save as CSV', numbers: 'The numbers', svg: 'Save as SVG', png: 'Save as PNG', more: 'More rows are in no table.', code: 'The code that recomputes this', copy: 'Copy', copied: 'Copied', press: 'Press Ctrl+C',
 });
 
 const SHORT = 30; // letters of a cell that may be as narrow as its longest word
@@ -110,7 +110,7 @@ function mountTable(view) {
     const found = view.value?.columns ? translated(view.value) : null;
     view.root.hidden = !found;
     if (!found) return;
-    box.setAttribute('aria-label', found.caption);
+    box.setAttribute('aria-label', found.caption || TEXT.numbers);
     box.replaceChildren(tableOf(found));
   };
   view.root.replaceChildren(box, save, ...copy);

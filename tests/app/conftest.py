@@ -258,6 +258,22 @@ def visit(browser, profile, server):
     assert [problem for cloze in visits for problem in cloze.problems] == []
 
 
+@pytest.fixture
+def phone(browser, server):
+    """Opens the page on a phone, where fingers touch it: ``phone("#text=a")``."""
+    visits = []
+
+    def phone(link: str = NOTHING_HIDDEN) -> Cloze:
+        own = browser.new_context(has_touch=True, is_mobile=True, accept_downloads=True)
+        visits.append(new_page(own, server, (390, 844), dark=False, link=link))
+        return visits[-1]
+
+    yield phone
+    for cloze in visits:
+        cloze.page.context.close()
+    assert [problem for cloze in visits for problem in cloze.problems] == []
+
+
 @pytest.fixture(scope="module")
 def module_page(browser, server):
     """One page for all tests of a module that ask for it."""

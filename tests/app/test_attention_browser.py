@@ -167,6 +167,8 @@ def test_tokens_by_keyboard(lab):
     press("Home")
     press("ArrowDown")
     lab.says("“The” looks at “")
+    # It is told below the lines, and once.
+    expect(lab.token("from", "The")).to_have_accessible_name("“The”, looking")
     lab.page.evaluate("document.body.classList.toggle('drawn-anew')")
     lab.page.evaluate("new Promise(requestAnimationFrame)")
     lab.says("“The” looks at “")

@@ -161,3 +161,17 @@ def test_the_crosses_of_sizes_have_their_names(visit):
     cross.first.click()
     cross.first.wait_for(state="detached")
     expect(lab.page.get_by_role("button", name=re.compile(r"Remove \d+"))).to_have_count(0)
+
+
+def test_what_gradio_leaves_untold_is_heard(lab):
+    expect(lab.page.get_by_role("tabpanel", name="Parameters", exact=True)).to_have_count(1)
+    tries = lab.page.get_by_role("group", name="What to try")
+    expect(tries.get_by_role("radio", name="BERT against ALBERT")).to_be_visible()
+    expect(lab.page.get_by_role("button", name="Remove all", exact=True)).to_be_visible()
+    name = "What is printed, and what is counted"
+    fold = lab.page.get_by_role("button", name=name, exact=True)
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "false")

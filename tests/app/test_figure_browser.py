@@ -97,6 +97,8 @@ def address():
         figure.pick(tell, None, picked, queue=False)
         seen = gr.Textbox(label="Seen")
         figure.pick(None, figure, seen, js="({ picked }) => String(picked.y)")
+        picks = gr.Textbox(label="Picks")
+        figure.pick(None, picks, picks, js="(before) => `${before}|`")
     yield launched(page)
     page.close()
 
@@ -137,6 +139,52 @@ def test_a_visitors_text_is_no_markup(page):
     row = page.get_by_role("row").nth(1)
     expect(row.get_by_role("rowheader")).to_have_text(VISITOR)
     expect(page.get_by_role("group", name="Two bars.")).to_have_count(1)
+
+
+def test_a_drawing_is_heard_as_what_it_shows_and_not_as_its_texts(page):
+    chart = page.get_by_role("group", name="Two bars.")
+    expect(chart.get_by_role("button", name="Save as SVG")).to_have_count(1)
+    expect(chart).to_match_aria_snapshot(
+        """
+        - group "Two bars.":
+          - /children: equal
+          - toolbar
+        """
+    )
+
+
+@pytest.fixture
+def touched(browser, address):
+    """The application on a phone."""
+    with browser.new_context(has_touch=True, accept_downloads=True) as context:
+        page = context.new_page()
+        page.goto(address)
+        page.locator("#chart .bars .point").first.wait_for()
+        yield page
+        show_loop()
+
+
+def test_a_finger_presses_no_button_that_it_does_not_see(touched):
+    saved = []
+    touched.on("download", lambda file: saved.append(file.suggested_filename))
+    button = touched.get_by_role("button", name="Save as SVG").first
+    expect(touched.locator("#chart .modebar")).to_have_css("opacity", "0")
+    button.tap()
+    expect(touched.locator("#chart .modebar")).to_have_css("opacity", "1")
+    with touched.expect_download():
+        button.tap()
+    assert len(saved) == 1
+
+
+CLICKS = """() => { window.clicks = 0;
+  document.querySelector('.js-plotly-plot').on('plotly_click', () => { clicks += 1; }); }"""
+
+
+def test_a_tap_picks_a_mark_once(touched):
+    touched.evaluate(CLICKS)
+    bar(touched).tap(force=True)  # Plotly's own layer lies over it
+    touched.wait_for_function("clicks === 2")  # of the finger, and of the mouse after it
+    expect(touched.get_by_label("Picks")).to_have_value("|")
 
 
 RANGE = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range"

@@ -251,6 +251,27 @@ def test_an_error_is_said_and_passes(lab):
     fold.get_by_text("There is no gap to fill").wait_for()
 
 
+def test_the_keyboard_goes_on_at_the_word_that_it_has_hidden(cloze):
+    cloze.page.get_by_role("button", name="hide “Paris”").press("Enter")
+    expect(cloze.chip("[MASK] Paris hidden")).to_be_focused()
+    cloze.settle()
+
+
+SAID = """() => { window.said = 0;
+  new MutationObserver(() => { said += 1; })
+    .observe(document.querySelector('.view-predictions .summary'), { childList: true }); }"""
+
+
+def test_what_has_been_said_of_the_gaps_is_not_said_again_while_a_word_is_written(cloze):
+    cloze.at(6).click()
+    cloze.settle()
+    cloze.page.evaluate(SAID)
+    cloze.page.get_by_role("textbox", name="Your word for Paris").press_sequentially("london")
+    expect(cloze.page.locator(".candidate.mine .share")).to_contain_text("%")
+    cloze.rest()
+    assert cloze.page.evaluate("said") == 0
+
+
 def test_the_code_is_there_to_copy(lab):
     fold = lab.open("together", "A capital and its country")
     fold.get_by_text("The code that recomputes this").click()

@@ -94,6 +94,30 @@ def test_nothing_is_wider_than_the_window_and_touch_targets_are_large(visit):
         assert cloze.overflow() <= 0, f"Attention, {width}"
 
 
+SMALL = """() => {
+  const seen = (part) => part.offsetParent && part.getBoundingClientRect().width > 1;
+  const letters = (part) => parseFloat(getComputedStyle(part).fontSize);
+  const fields = [...document.querySelectorAll('textarea, select, input')].filter(seen)
+    .filter(({ type }) => !['range', 'checkbox', 'radio'].includes(type));
+  const targets = [...document.querySelectorAll(
+    'button, input:is([type=range], [type=number]), .token-remove')].filter(seen);
+  const size = (part) => part.getBoundingClientRect();
+  return [...fields.filter((field) => letters(field) < 16),
+    ...targets.filter((part) => Math.min(size(part).width, size(part).height) < 24)]
+    .map((part) => part.outerHTML);
+}"""
+
+
+def test_fingers_find_fields_that_do_not_zoom_and_targets_that_are_large_enough(phone):
+    page = phone("#text=Paris&model=bert-mini").page
+    for lab in ("mask", "budget", "unmasking"):
+        page.evaluate("lab => Cloze.openTab(lab)", lab)
+        page.locator(f"#tab-{lab}").get_by_role("heading").first.wait_for()
+        page.wait_for_function("() => !document.querySelector('.figure[data-state=waiting]')")
+        page.evaluate(ALL_DRAWN)
+        assert page.evaluate(SMALL) == [], lab
+
+
 def test_a_link_is_read_although_our_scripts_come_after_gradio(profile, server):
     with profile.new_page() as page:
         held = []

@@ -18,7 +18,7 @@ from core_models.masking.orderings import paper
 from tests.app.one_lab import OneLab
 from tests.app.one_page import start_over
 from tests.app.test_permutation_tab import NAME, TEXT, tiny
-from tests.app.visitors import take
+from tests.app.visitors import swipe, take
 
 # Names of tabs are translated before anything asks for them, so Chinese ones may be looked up, too.
 MISSING = "[...ClozeLanguage.missing].filter((key) => /[a-z]/i.test(key))"
@@ -38,6 +38,12 @@ def installed(tmp_path_factory, session):
     del os.environ["CLOZE_MODELS"]
     if before is not None:
         os.environ["CLOZE_MODELS"] = before
+
+
+ORDERED = """order => {
+  const chips = [...document.querySelectorAll('.view-order ol button')];
+  return chips.map((chip) => chip.dataset.position).join() === order.join();
+}"""
 
 
 class Lab(OneLab):
@@ -122,6 +128,20 @@ def test_arrow_keys_and_dragging_move_a_piece_and_both_grids(lab, session):
     lab.cloze.write("A cat sat on the mat.")
     lab.cloze.rest()
     assert "order" not in lab.page.evaluate("Cloze.kept('permutation') ?? {}")
+
+
+def test_a_finger_scrolls_the_page_up_and_down_and_moves_a_piece_sideways(phone):
+    lab = Lab(phone(f"{LINK}{{}}"))
+    before, scrolled = lab.order(), lab.page.evaluate("scrollY")
+    swipe(lab.chip(0), *((0, -20 * n) for n in range(1, 11)))
+    lab.page.wait_for_function("before => scrollY > before", arg=scrolled)
+    assert lab.order() == before
+    chip, other = (lab.chip(n).bounding_box() for n in (0, 1))
+    away = other["x"] - chip["x"] + other["width"] / 2 - chip["width"] / 2
+    swipe(lab.chip(0), *((away * n / 5, 0) for n in range(1, 6)))
+    moved = [before[1], before[0], *before[2:]]
+    lab.page.wait_for_function(ORDERED, arg=moved)
+    lab.cloze.rest()
 
 
 def test_rows_read_as_sentences_and_a_leak_is_marked(lab):

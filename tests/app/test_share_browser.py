@@ -121,6 +121,8 @@ def test_the_button_that_has_copied_a_link_offers_another_one(cloze):
     page.click("#share")
     page.get_by_role("button", name="Copy the link").click()
     page.get_by_role("button", name="Copied").wait_for()
+    heard = page.locator(".share-panel").get_by_role("status").last
+    expect(heard).to_have_text("Copied")
     page.get_by_label("Without the controls, for a lesson or a projector").check()
     expect(page.locator(".share-panel").get_by_role("button")).to_have_text("Copy the link")
     page.keyboard.press("Escape")

@@ -137,6 +137,15 @@ ROWS_OF_MAPS = """maps => {
 }"""
 
 
+def test_a_finger_reads_a_cell_and_its_sum_is_in_sight(phone):
+    lab = Lab(phone(f"{LINK}deberta-tiny"))
+    lab.maps.get_by_role("img").first.evaluate("each => each.scrollIntoView({ block: 'end' })")
+    lab.maps.get_by_role("img").first.tap()
+    sum_of = lab.panel.locator(".view-maps").get_by_role("status")
+    expect(sum_of).to_contain_text("=")
+    expect(sum_of).to_be_in_viewport(ratio=1)
+
+
 def test_maps_of_a_row_begin_at_one_height(open_lab):
     lab = open_lab("deberta-tiny")
     lab.switch("content to position").click()

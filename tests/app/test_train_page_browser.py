@@ -15,6 +15,7 @@ from core_models import InputError
 from tests.app.held import Held, finished_race
 from tests.app.test_train_browser import CONFIG
 from tests.app.train_tab import Run, card, legend, look_again, open_run, shared
+from tests.app.visitors import swipe
 from tests.core.tiny_models import new, tiny
 
 DATA = CONFIG["data"] | {"texts": list(SHIPPED)[:1]}
@@ -169,6 +170,11 @@ def test_a_run_says_why_it_failed_and_what_it_logged(make, cloze):
     expect(shown.root.get_by_label("Log", exact=True)).to_have_value(re.compile("it ran away"))
 
 
+SAID = """() => { window.said = 0;
+  new MutationObserver(() => { said += 1; })
+    .observe(document.querySelector('.train-gaps'), { childList: true }); }"""
+
+
 @pytest.mark.slow
 def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, cloze, session):
     folder = make("Slider")
@@ -196,6 +202,12 @@ def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, c
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
     shown.says(re.compile(re.escape(f"{wanted[1][1] * 100:.1f}")))
+    # What the model would say is said once, however many snapshots answer.
+    page.evaluate(SAID)
+    shown.root.get_by_label("Sentence with [MASK]").fill(f"Now {text}")
+    page.wait_for_function("said > 0")
+    cloze.rest()
+    assert page.evaluate("said") == 1
     # Every word gives a curve or a reason.
     assert [step for step, _ in cloze.numbers(".train-scrub")] == [1, 2, 40]
     shown.root.get_by_label("Word to follow").fill("zzzz qq")
@@ -204,6 +216,20 @@ def test_the_slider_ends_at_the_trained_model_and_shows_where_words_look(make, c
     shown.slider.focus()
     page.keyboard.press("Home")
     page.wait_for_selector(".train-scrub[data-answered='1'][data-looked='1']")
+
+
+def test_what_a_finger_pointed_at_in_the_map_is_still_to_be_read(make, phone, session):
+    folder = make("Touched")
+    folder.save(1, session.model("bert-mini").save, kind="snapshots")
+    session.model("bert-mini").save(folder.model_path)
+    cloze = phone()
+    page = open_run(cloze, folder.path.name)
+    Run(cloze).fold("The same sentence at every snapshot")
+    page.locator(".train-scrub[data-looked='40']").wait_for()
+    cloze.rest()
+    swipe(page.locator(".train-map .map-cell").nth(2))
+    expect(page.locator(".train-map-told")).to_contain_text("” looks at “")
+    cloze.rest()
 
 
 def computed(session, work):

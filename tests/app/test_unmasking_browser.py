@@ -53,8 +53,10 @@ def test_a_text_comes_out_and_its_steps_are_looked_at(lab):
     expect(rows.first).to_have_accessible_name("Step 0")
     rows.first.click()
     expect(lab.chosen.first).to_have_text("[MASK]")
-    lab.panel.get_by_role("slider", name="Step", exact=True).fill("6")
+    slider = lab.panel.get_by_role("slider", name="Step", exact=True)
+    slider.fill("6")
     expect(lab.panel.locator("#unmasking-steps output")).to_have_text("Step 6 of 6")
+    expect(slider).to_have_attribute("aria-valuetext", "Step 6 of 6")
     lab.page.evaluate(TELL)
     lab.panel.get_by_role("button", name="Play").click()
     lab.page.wait_for_function("() => told.includes('all hidden') && told.at(-1) === 'Step 6 of 6'")
@@ -125,6 +127,8 @@ def test_in_chinese(visit):
     lab = Lab(cloze, words)
     expect(lab.panel.get_by_role("button", name=words["Play"])).to_be_visible()
     expect(lab.panel.locator("#unmasking-steps output")).to_contain_text("第6步")
+    steps = lab.panel.get_by_role("slider", name=words["Steps"], exact=True)
+    expect(steps).to_be_visible()  # Gradio says "range slider for" before it
 
 
 def test_steps_are_saved_and_copied(lab):

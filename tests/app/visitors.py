@@ -40,6 +40,10 @@ COUNT = """(() => {
 RESTS = """() => underWay.requests === 0 && underWay.timers.size === 0
   && !document.querySelector('.figure[data-state=waiting]')"""
 PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+MIDDLE = """part => {
+  const { left, top, width, height } = part.getBoundingClientRect();
+  return [left + width / 2, top + height / 2];
+}"""
 PATIENCE = 60_000
 """Milliseconds until a wait is in vain: a busy machine takes ten times as long as a quiet one."""
 VISITS = 8
@@ -137,6 +141,24 @@ def take(box: Locator, option: str | re.Pattern, *, exact: bool = False) -> None
     box.click()
     options = box.page.locator(f"#{box.get_attribute('aria-controls')}")
     options.get_by_role("option", name=option, exact=exact).click()
+
+
+def swipe(part: Locator, *stops: tuple[float, float]) -> None:
+    """A finger goes down in the middle of a part and over these places, so far away from there."""
+    part.evaluate("each => each.scrollIntoView({ block: 'center' })")
+    part.page.evaluate(PAINTED)
+    x, y = part.evaluate(MIDDLE)
+    devtools = part.page.context.new_cdp_session(part.page)
+
+    def touch(kind: str, *points: dict[str, float]) -> None:
+        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+        part.page.evaluate(PAINTED)
+
+    touch("touchStart", {"x": x, "y": y})
+    for across, down in stops:
+        touch("touchMove", {"x": x + across, "y": y + down})
+    touch("touchEnd")
+    devtools.detach()
 
 
 def rest(page: Page) -> None:

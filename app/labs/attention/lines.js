@@ -196,7 +196,6 @@ export function mount(view) {
     labelAt(stop).setAttribute('tabindex', '-1');
     stop = token;
     labelAt(token).setAttribute('tabindex', '0');
-    labelAt(token).setAttribute('aria-label', sentenceOf(token));
     if (!same(token, current)) isolate(token);
   });
   svg.addEventListener('focusout', () => isolate(held));

@@ -117,7 +117,11 @@
     if (!last) return null;
     const start = element('button', {
       type: 'button', class: 'quiet outlined', id: 'start',
-      onclick: () => window.Cloze.setHidden([last], true),
+      onclick: () => {
+        window.Cloze.setHidden([last], true);
+        // The button goes; a keyboard goes on at the word.
+        document.querySelector(`.chips .chip[data-position="${last.position}"]`)?.focus({ preventScroll: true });
+      },
     }, t`hide`, ' “', element('bdi', { text: last.text }), '”');
     return element('div', { class: 'empty' },
       element('p', { text: t`Nothing is hidden yet. Click a word above, or` }), start);
@@ -287,7 +291,8 @@
       grid.hidden = false;
       fillCards();
       guide.update(answer);
-      head.textContent = summarise(answer.predictions);
+      const summary = summarise(answer.predictions);
+      if (head.textContent !== summary) head.textContent = summary; // else it would be heard again with each letter of a word of one's own
       view.root.dataset.state = 'ready';
       nameReplacements(answer.seen);
     });

@@ -82,7 +82,7 @@ export function makeMap(change) {
     tell();
   }
 
-  host.addEventListener('pointermove', (event) => {
+  const point = (event) => {
     if (!drawn) return;
     const box = drawn.svg.getBoundingClientRect();
     const scale = drawn.width / box.width;
@@ -90,9 +90,11 @@ export function makeMap(change) {
     const [row, column] = [at(event.clientY - box.top, drawn.top), at(event.clientX - box.left, drawn.left)];
     place = [row, column].every((n) => n >= 0 && n < drawn.count) ? [row, column] : null;
     tell();
-  });
+  };
+  for (const name of ['pointermove', 'pointerdown']) host.addEventListener(name, point);
   const leave = () => { place = null; tell(); };
-  host.addEventListener('pointerleave', leave);
+  // A finger leaves when it is lifted: what it pointed at is still to be read.
+  host.addEventListener('pointerleave', ({ pointerType }) => { if (pointerType !== 'touch') leave(); });
   host.addEventListener('blur', leave);
   host.addEventListener('keydown', (event) => {
     const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];

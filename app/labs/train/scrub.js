@@ -34,7 +34,7 @@ function fromPage() {
 
 export function mountScrub(view) {
   const slider = element('input', { type: 'range', min: '0', step: '1', id: 'train-slider', 'aria-label': TEXT.slider });
-  const at = element('output', { for: 'train-slider' });
+  const at = element('output', { for: 'train-slider', 'aria-live': 'off' }); // the slider says it
   const text = element('input', { type: 'text', id: 'train-sentence', maxlength: '2000', autocomplete: 'off' });
   const word = element('input', { type: 'text', id: 'train-word', maxlength: '64', autocomplete: 'off' });
   const problem = element('p', { class: 'problem', role: 'status', hidden: true });
@@ -58,6 +58,7 @@ export function mountScrub(view) {
   let answers = new Map(); // by key: predictions or verdicts
   let maps = new Map(); // by mapKey
   let busy = false;
+  let told = null; // the answer that stands there: it is said once, however often all is drawn
   let lost = false; // the server did not answer
   let edited = false; // whether the visitor wrote the sentence
   let typed = false; // whether the visitor chose the word
@@ -84,6 +85,8 @@ export function mountScrub(view) {
     const found = answers.get(key(stop));
     if (!found) return;
     root.dataset.answered = stop.at;
+    if (found === told) return;
+    told = found;
     gaps.classList.toggle('train-verdicts', detects);
     if (detects) { gaps.replaceChildren(...found.map(verdict)); return; }
     gaps.replaceChildren(...found.map((prediction) => element('ol', { class: 'candidates' },

@@ -18,7 +18,7 @@ export function mount(view) {
   const stage = element('div', { class: 'stage', role: 'region', tabindex: '0', 'aria-label': TEXT.picture });
   const run = element('button', { type: 'button', class: 'play' });
   const slider = element('input', { type: 'range', min: 0, step: 1, 'aria-label': TEXT.step });
-  const said = element('output', {});
+  const said = element('output', { 'aria-live': 'off' }); // the slider says it
   view.root.replaceChildren(stage, element('div', { class: 'scrub' }, run, slider, said));
   let timer = null;
   let of = null; // the text whose steps are looked at
@@ -83,6 +83,7 @@ export function mount(view) {
     slider.max = last();
     slider.value = at;
     said.textContent = at ? t`Step ${at} of ${last()}` : TEXT.start;
+    slider.setAttribute('aria-valuetext', said.textContent);
   }
   run.textContent = TEXT.play;
   run.addEventListener('click', play);
