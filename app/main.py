@@ -188,7 +188,7 @@ def check_model(settings: Settings, session: Session) -> None:
     if known and settings.model not in (Settings.model, *known):
         raise InputError(
             f"CLOZE_MODEL is {settings.model!r}; it must be one of {', '.join(known)}. The folder "
-            "of another model goes into CLOZE_MODELS."
+            "that holds another model's folder goes into CLOZE_MODELS."
         )
 
 

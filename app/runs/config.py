@@ -130,7 +130,9 @@ def with_texts(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def spare_a_core(values: dict[str, Any]) -> None:
     """Leave a core to the page, and to whoever else works on this machine."""
     if values.get("threads") is None:
-        values["threads"] = max(1, (os.cpu_count() or 1) - 1)
+        affinity = getattr(os, "sched_getaffinity", None)  # a container may have fewer than all
+        cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+        values["threads"] = max(1, cores - 1)
 
 
 def replace_strings(value: Any, change: Callable[[str], str]) -> None:

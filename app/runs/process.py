@@ -22,6 +22,8 @@ from core_models.training.race_folder import RaceFolder
 ROOT = Path(__file__).resolve().parents[2]
 NICE = 19
 """A run takes what the page leaves: beside an answer a seventieth of a core."""
+FIRST_TO_GO = 1000
+"""Of Linux, for the process that is ended first where memory ends."""
 PLACE = "{run}"
 """In a command: what follows ``python -m``."""
 _UNDER_WAY = 3600
@@ -47,9 +49,11 @@ def launch(path: Path, command: str | None = None) -> subprocess.Popen[bytes]:
         child = _spawn(["/bin/sh", "-c", filled], environment, path / "output.txt")
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, child.pid, NICE)
-    with contextlib.suppress(OSError):
-        # Linux may give each session the same share, whatever is in it.
-        Path(f"/proc/{child.pid}/autogroup").write_text(str(NICE))
+    # Linux may give each session the same share, whatever is in it. Where memory ends, it ends the
+    # run and not the page, which is often the smaller one.
+    for name, value in (("autogroup", NICE), ("oom_score_adj", FIRST_TO_GO)):
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{child.pid}/{name}").write_text(str(value))
     process = Identity.current(child.pid).to_json()
     clocks = {"time": time.time(), "uptime": durable.uptime()}
     started = {"process": process, **clocks, "seen": seen}

@@ -393,6 +393,7 @@ def test_a_run_takes_what_the_page_leaves(tmp_path, command, real_processes):
         group = Path(f"/proc/{process['pid']}/autogroup").read_text()
         assert group.split()[-2:] == ["nice", "19"]
         assert os.getpriority(os.PRIO_PROCESS, process["pid"]) == 19
+        assert Path(f"/proc/{process['pid']}/oom_score_adj").read_text() == "1000\n"
         runs.stop(run)
         assert until(lambda: runs.state(run) == "stopped")
     finally:
