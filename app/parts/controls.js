@@ -2,6 +2,7 @@
 (() => {
   'use strict';
   const { Cloze } = window;
+  const { t } = Cloze;
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const kind = (value) => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
 
@@ -60,7 +61,7 @@
   const crosses = document.getElementsByClassName('token-remove');
   function nameCrosses() {
     for (const cross of crosses) {
-      const name = cross.classList.contains('remove-all') ? Cloze.t`Remove all` : Cloze.t`Remove ${cross.previousElementSibling?.textContent ?? ''}`;
+      const name = cross.classList.contains('remove-all') ? t`Remove all` : t`Remove ${cross.previousElementSibling?.textContent ?? ''}`;
       if (cross.title !== name) cross.title = name;
     }
   }
