@@ -36,10 +36,10 @@ from app.serving.session import Session
 from viz.permutation import Mask, masks_svg
 from viz.svg import Wording
 
-MADRID = "Madrid is the capital of Spain."  # xlnet-mini has its last word first
+ROME = "Rome is the capital of Italy."  # xlnet-mini has its last word first
 PLAIN: dict[str, Any] = {"order": [], "k": 3, "variant": "paper", "leak": False}
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "The last word sees all": {"text": MADRID, "order": ["last"], "k": 12},
+    "The last word sees all": {"text": ROME, "order": ["last"], "k": 12},
     "The first word comes last": {"order": ["right"], "k": 12},
     "Predict every piece": {"k": 1},
     "Why two streams": {"order": ["left"], "k": 2, "leak": True},
